@@ -16,6 +16,8 @@ import live from "./live/index.js";
 import { isTaken } from "./live/socket/upgrade.js";
 import asyncapi from "./plugins/asyncapi/asyncapi-document.js";
 import auth from "./plugins/auth/auth.js";
+import callEngines from "./plugins/calls/call-engines-plugin.js";
+import type { CallEngines } from "./plugins/calls/engine.js";
 import docs from "./plugins/docs/docs.js";
 import enginesPlugin from "./plugins/engines.js";
 import feeds from "./plugins/feed/feeds.js";
@@ -26,6 +28,7 @@ import { composeRoutes } from "./plugins/http/index.js";
 import { originForm, requestIds } from "./plugins/http/protocol.js";
 import guests from "./plugins/limits/guests.js";
 import { QuietRequests } from "./plugins/logging.js";
+import mail from "./plugins/mail/mail-plugin.js";
 import mediaPlugin from "./plugins/media/stored-files.js";
 import type { Gather } from "./plugins/gather.js";
 import openapi from "./plugins/openapi/openapi-document.js";
@@ -43,12 +46,17 @@ import web from "./plugins/web/event-pages.js";
 import webhooks from "./plugins/webhooks/webhook-plugin.js";
 import announcements from "./routes/announcements.js";
 import audit from "./routes/audit.js";
+import calls from "./routes/stage/calls.js";
+import captions from "./routes/stage/captions.js";
 import changes from "./routes/changes.js";
 import filesRoute from "./routes/files.js";
 import items from "./routes/items.js";
-import login from "./routes/login-links.js";
+import login from "./routes/mail/login-links.js";
+import mailStops from "./routes/mail/mail-stops.js";
+import mails from "./routes/mail/mails.js";
 import media from "./routes/media.js";
 import messages from "./routes/messages.js";
+import passkeys from "./routes/passkeys.js";
 import programFeed from "./routes/program/program-feed.js";
 import program from "./routes/program/program.js";
 import scheduleImport from "./routes/program/schedule-import.js";
@@ -63,50 +71,56 @@ import health from "./routes/server/health.js";
 import openapiRoute from "./routes/server/openapi.js";
 import serverRoutes from "./routes/server/server.js";
 import setupRoute from "./routes/server/setup-route.js";
+import shortLinks from "./routes/short-links.js";
 import signIn from "./routes/sign-in.js";
 import tokens from "./routes/tokens.js";
 import uploads from "./routes/uploads.js";
 import users from "./routes/users.js";
+import invitationsRoute from "./routes/invitations.js";
+import ways from "./routes/ways.js";
 import webhooksRoute from "./routes/webhooks.js";
 import worlds from "./routes/worlds.js";
 export { default as Fastify } from "fastify";
 export * from "./db/open.js";
+export type * from "./db/domains/index.js";
 export type * from "./db/contract/engines.js";
 export type * from "./db/contract/events.js";
 export type * from "./db/contract/file-store.js";
 export type * from "./db/contract/store.js";
 export type { Identity } from "./plugins/auth/identity.js";
-export { type Admission, type Requirement, routesRequire } from "./plugins/auth/guard.js";
+export { type Admission, type RouteRequirement, routesRequire } from "./plugins/auth/guard.js";
+export type * from "./plugins/calls/engine.js";
 export type * from "./plugins/engines.js";
 
-// For embedders: what they may pass in, and the types of what they get.
 /**
- * The Fastify of which {@link foyer} is a plugin. A program that installs Fastify itself may get
- * another copy, which does not take {@link fastifyOptions}.
+ * Embedders should use the `Fastify` that this module exports. A program that installs Fastify
+ * itself may load a second copy, which does not accept {@link fastifyOptions}.
  */
 
-/** How long the headers of a request may take, in milliseconds. */
+/** Timeout for receiving the headers of a request, in milliseconds. */
 const HEADERS_TIMEOUT_MS = 20_000;
 
-/** After how many milliseconds without a byte in either direction a connection ends. */
+/** Timeout for a connection without traffic in either direction, in milliseconds. */
 const CONNECTION_TIMEOUT_MS = 300_000;
 
-/** What the application is made of. Whatever is left out is as `foyer serve` has it. */
+/** Application options. An omitted option defaults to the value that `foyer serve` uses, unless noted otherwise. */
 export interface FoyerOptions {
   config?: Partial<Config>;
-  /** By default they are opened in `config.dataDir`. They close with the application. */
+  /** By default, the engines that `config` selects. Closing the application also closes its engines. */
   engines?: Engines;
-  /** Joins its metrics with the metrics of other processes. */
+  /** The media servers for calls. By default, the media servers that `config.calls` names. */
+  callEngines?: CallEngines;
+  /** Merges the application's metrics with those of other processes. */
   gather?: Gather;
-  /** The permission keys of your own routes, such as `shop.orders`. */
+  /** Permission keys for the embedder's own routes, such as `shop.orders`. */
   permissions?: readonly string[];
-  /** Of the link that sets up the first event; by default there is none. */
+  /** The key in the link that sets up the first event. By default, there is no such link. */
   setup?: SetupKey;
 }
 
 /**
- * The application as a Fastify plugin, for embedders. Their instance needs
- * {@link fastifyOptions}, and no route before this plugin is loaded.
+ * The application as a Fastify plugin, for embedders. The embedder's instance must use {@link
+ * fastifyOptions}, and must not have any routes before this plugin is loaded.
  */
 export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   async (app, options) => {
@@ -118,10 +132,9 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     const isMeasured = metrics.port !== undefined || metrics.token !== undefined;
     const { gather } = options;
 
-    // Before the first route.
+    // Must run before the first route is added.
     composeRoutes(app);
 
-    // Engines.
     const engines =
       options.engines ??
       (await openEngines({
@@ -133,7 +146,6 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(enginesPlugin, { engines });
     app.register(outbound, { allow: config.webhookAllow });
 
-    // What every request passes.
     app.register(http, {
       corsOrigins,
       publicUrl,
@@ -145,7 +157,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(guests, { trustProxy, perMinute });
     app.register(auth);
 
-    // Capabilities.
+    app.register(callEngines, { settings: config.calls, engines: options.callEngines });
     app.register(validation);
     app.register(replies);
     app.register(mediaPlugin);
@@ -157,6 +169,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(sheets);
     app.register(webhooks);
     app.register(push, { publicUrl });
+    app.register(mail, { settings: config.mail, publicUrl });
     app.register(retention, {
       logDays: config.logDays,
       auditDays: config.auditDays,
@@ -167,14 +180,13 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
       app.register(web, { embedOrigins: pages.embedOrigins, uploads });
       app.register(signIn);
       app.register(login);
+      app.register(shortLinks);
       app.register(setup, { key: options.setup });
       app.register(setupRoute);
     }
 
-    // The websocket.
     app.register(live, { limits: config.live, publicUrl });
 
-    // Routes.
     app.register(health);
     app.register(worlds);
     app.register(rooms);
@@ -186,7 +198,11 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(announcements);
     app.register(messages);
     app.register(items);
+    app.register(calls);
+    app.register(captions);
     app.register(tokens);
+    app.register(passkeys);
+    app.register(ways);
     app.register(results);
     app.register(reports);
     const { adminToken } = config;
@@ -194,14 +210,17 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
     app.register(activity);
     app.register(changes);
     app.register(audit, { days: config.auditDays });
+    app.register(invitationsRoute);
     app.register(webhooksRoute);
+    app.register(mails);
+    app.register(mailStops);
     app.register(filesRoute);
     app.register(uploads, { config: config.uploads });
     app.register(scheduleImport, { config: config.uploads });
     app.register(media);
     app.register(openapiRoute, { publicUrl });
     app.register(asyncapiRoute, { publicUrl });
-    // With a port of their own, server.ts serves them there.
+    // If the metrics have their own port, server.ts serves the metrics on that port.
     if (metrics.token !== undefined && metrics.port === undefined) {
       const { token } = metrics;
       app.register(import("./routes/server/metrics-route.js"), { of: app, token });
@@ -210,7 +229,7 @@ export const foyer: FastifyPluginCallback<FoyerOptions> = fp<FoyerOptions>(
   { name: "foyer", fastify: "5.x" },
 );
 
-/** The options of a Fastify instance that keeps to the interface exactly. */
+/** Returns the Fastify options that the documented API requires. */
 export function fastifyOptions({
   trustProxy = false,
   requestTimeout = CONNECTION_TIMEOUT_MS,
@@ -220,27 +239,30 @@ export function fastifyOptions({
     logController: new QuietRequests(),
     genReqId: requestIds(),
     bodyLimit: 1024 * 1024,
-    // A start may have to wait while a large database is upgraded, also by another node.
+    // Startup may have to wait for the upgrade of a large database, possibly by another node.
     pluginTimeout: 0,
     trustProxy,
-    // plugins/http/connections.ts answers requests that come while the server stops.
+    // plugins/http/connections.ts handles requests that arrive during shutdown.
     return503OnClosing: false,
     requestTimeout,
-    // It also ends connections whose client stopped reading.
+    // Also closes connections whose client has stopped reading.
     connectionTimeout: CONNECTION_TIMEOUT_MS,
-    // Longer than proxies keep an idle connection, so that none sends into a closing one.
+    // Longer than proxies keep idle connections, so that no proxy sends a request on a connection
+    // that is being closed.
     keepAliveTimeout: 72_000,
     http: {
-      // plugins/http/protocol.ts checks it.
+      // plugins/http/protocol.ts checks the Host header.
       requireHostHeader: false,
       headersTimeout: Math.min(HEADERS_TIMEOUT_MS, requestTimeout),
       connectionsCheckingInterval: Math.min(5000, requestTimeout / 4),
-      // Older versions of Node.js, whose types these are, do not know it.
+      // Spread to avoid a type error: the type definitions describe a version of Node.js that lacks
+      // this option.
       ...{ shouldUpgradeCallback: isTaken },
     },
     routerOptions: {
       ignoreTrailingSlash: true,
-      // As long as a header may be: an overlong id names nothing, and is no other error.
+      // As large as the maximum size of the request headers, so that the response to an overlong id
+      // is the same as the response to any unknown id.
       maxParamLength: 16 * 1024,
     },
     rewriteUrl: originForm,
@@ -250,8 +272,8 @@ export function fastifyOptions({
 }
 
 /**
- * The application on a Fastify instance of its own. It does not listen.
- * @param options.logger where it logs; nowhere by default.
+ * Creates the application on its own Fastify instance, which does not listen yet.
+ * @param options.logger the logger; without one, nothing is logged.
  */
 export function createApp({
   logger,
@@ -259,8 +281,8 @@ export function createApp({
 }: FoyerOptions & { logger?: FastifyBaseLogger } = {}): FastifyInstance {
   const app = Fastify({
     ...fastifyOptions(options.config),
-    // As Fastify's own `logger` it would cost each request a child logger and two
-    // listeners, and log less than plugins/logging.ts does.
+    // Fastify's own `logger` option would cost each request a child logger and two listeners, and
+    // would log less than plugins/logging.ts does.
     ...(logger && { childLoggerFactory: () => logger }),
   });
   if (logger) app.log = logger;
@@ -270,7 +292,7 @@ export function createApp({
   return app;
 }
 
-/** A Fastify instance that serves the metrics of an application and nothing else. */
+/** Creates a Fastify instance that serves only an application's metrics. */
 export function createMetricsApp(of: FastifyInstance, token: string | undefined): FastifyInstance {
   const app = Fastify({
     genReqId: requestIds(),

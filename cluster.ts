@@ -13,40 +13,40 @@ import { Failure } from "./schemas/plain/failure.js";
 import { isCount, isKindOf, isRecord, isText, type Shape } from "./schemas/plain/shapes.js";
 import { startServer } from "./server.js";
 
-// Several processes on one port. The primary serves nothing: it starts workers,
-// replaces those that die, and tells them when to stop. The workers know nothing
-// of each other: they share the store, and their messages pass through the primary.
+// Several processes on one port. The primary serves no requests: it starts workers, replaces
+// workers that die, and stops all workers on shutdown. Workers don't know about each other: they
+// share the store, and the primary relays messages between them.
 
-// Each worker accepts connections itself. By default the primary accepts them and
-// hands them on. If a worker died while one was on its way, that connection would
-// stay open, and its client would wait forever.
+// Each worker accepts connections itself. By default, the primary would accept connections and hand
+// them over. If a worker died during a handover, the connection would stay open, and its client
+// would wait forever.
 cluster.schedulingPolicy = cluster.SCHED_NONE;
 
-/** The pause before a worker is replaced, in milliseconds. It doubles with each one that dies early. */
+/** Delay before a worker is restarted, in milliseconds. It doubles with each restart, up to a maximum. */
 const FIRST_RESTART_DELAY_MS = 100;
 const MAX_RESTART_DELAY_MS = 30_000;
 
-/** After how many milliseconds a worker counts as healthy, and the pause starts over. */
+/** Uptime after which a worker counts as healthy and the restart delay is reset, in milliseconds. */
 const HEALTHY_AFTER_MS = 60_000;
 
-/** After how many milliseconds a stopping worker is killed. It should stop within ten seconds. */
+/** Timeout after which a stopping worker is killed, in milliseconds. Workers should stop within ten seconds. */
 const STOP_TIMEOUT_MS = 15_000;
 
-/** The variables that give each worker the name of its group and its own. */
+/** The environment variables that hold the name of a worker's group, and the worker's own name. */
 const WORKERS = "FOYER_WORKERS";
 const WORKER = "FOYER_WORKER";
-/** Gives the workers the link that sets up the first event, as JSON. */
+/** The environment variable that holds the key of the first event's setup link, as JSON. */
 const SETUP = "FOYER_SETUP";
 
-/** A message of a worker to the primary. */
-type News =
+/** A message from a worker to the primary. */
+type WorkerMessage =
   | { foyer: "serving"; address: string }
   | { foyer: "failed"; reason: string }
-  /** Asks for the metrics of all workers as one text. */
+  /** Requests all workers' metrics, as a single string. */
   | { foyer: "gather"; id: number };
 
-/** A message of the primary to a worker. */
-type Order = { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
+/** A message from the primary to a worker. */
+type PrimaryMessage = { foyer: "stop" } | { foyer: "gathered"; id: number; text?: string };
 
 const isNews = isKindOf("foyer", {
   serving: isRecord({ address: isText }),
@@ -59,30 +59,30 @@ const isOrder = isKindOf("foyer", {
   gathered: isRecord({ id: isCount }, { text: isText }),
 });
 
-/** Handles messages of one shape, and ignores others on the channel, such as messages of the bus. */
-const hearing =
+/** Handles messages of one shape. Ignores all other messages on the channel, such as bus messages. */
+const messageHandler =
   <T>(isOne: Shape, hear: (message: T) => void) =>
   (message: unknown): void => {
     if (isOne(message)) hear(message as T);
   };
 
-/** No worker could serve; the message is one line that says why. */
+/** Thrown if no worker could start. The message states the reason in one line. */
 export class ClusterError extends Failure {}
 
-/** The workers, seen from the primary. */
+/** The workers, as seen by the primary. */
 export interface Cluster {
-  /** The URL where they listen. */
+  /** The URL that the workers listen on. */
   address: string;
   worlds: number;
-  /** Lets them finish the requests in flight, and resolves when all have ended. */
+  /** Drains the requests in flight, and resolves when all workers have exited. */
   stop(): Promise<void>;
 }
 
 /**
  * Starts the workers.
- * @param worlds how many there are.
- * @param setup of the link that sets up the first event.
- * @throws {ClusterError} if all of them end before one serves.
+ * @param worlds the number of worlds, for the log.
+ * @param setup the key of the first event's setup link.
+ * @throws {ClusterError} if all workers exit before any worker serves.
  */
 export async function startCluster(
   config: Config,
@@ -99,7 +99,10 @@ export async function startCluster(
   const address = new Promise<string>((...settle) => ([resolve, reject] = settle));
   let hasServed = false;
   let stopping = false;
-  /** How many workers ended before any served: the cause may end all of them. */
+  /**
+   * The number of workers that exited before any worker served. These workers are restarted only
+   * after another worker serves, because all workers may fail for the same reason.
+   */
   let missing = 0;
   let reason = "no worker could start";
   let nextPause = FIRST_RESTART_DELAY_MS;
@@ -113,7 +116,7 @@ export async function startCluster(
       ...(setup && { [SETUP]: JSON.stringify(setup) }),
     });
     relayMessages(worker.process, name, () => living().map((other) => other.process));
-    const hear = hearing(isNews, (news: News) => {
+    const hear = messageHandler(isNews, (news: WorkerMessage) => {
       if (news.foyer === "serving") onServing(news.address);
       if (news.foyer === "failed") reason = news.reason;
       if (news.foyer === "gather") {
@@ -129,7 +132,7 @@ export async function startCluster(
       }
       if (performance.now() - started > HEALTHY_AFTER_MS) nextPause = FIRST_RESTART_DELAY_MS;
       log.warn(
-        `worker ${worker.process.pid} ended (${signal ?? code}); another starts in ${nextPause} ms`,
+        `worker ${worker.process.pid} exited (${signal ?? code}); restarting it in ${nextPause} ms`,
       );
       replace();
     });
@@ -151,7 +154,7 @@ export async function startCluster(
   }
 
   async function gather(worker: Worker, id: number): Promise<void> {
-    // If a worker does not answer, only this scrape fails.
+    // If a worker does not respond, only this scrape fails.
     const text = await registry.clusterMetrics().catch(() => undefined);
     send(worker, { foyer: "gathered", id, ...(text && { text }) });
   }
@@ -175,25 +178,25 @@ const living = () => Object.values(cluster.workers ?? {}) as Worker[];
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
   const ended = once(worker, "exit");
-  // By a message, as a service manager signals the workers, too, and a second
-  // signal would kill them.
+  // Workers are stopped with a message, not with a signal: a service manager may signal the workers
+  // as well, and a second signal would kill them.
   send(worker, { foyer: "stop" });
   const kill = setTimeout(() => worker.process.kill("SIGKILL"), STOP_TIMEOUT_MS);
   await ended;
   clearTimeout(kill);
 }
 
-function send(worker: Worker, order: Order): void {
-  // A worker that has just died cannot be told, and need not be.
+function send(worker: Worker, order: PrimaryMessage): void {
+  // Ignore workers that have already exited.
   if (worker.isConnected()) worker.send(order, () => {});
 }
 
 /**
- * Serves as one of the workers until the primary stops it.
- * @param signalled resolves on a signal to stop; the primary may send an order, too.
+ * Runs this process as a worker until the primary stops it.
+ * @param signalled resolves on a stop signal. The primary may send a stop message instead.
  */
 export async function runWorker(config: Config, signalled: Promise<void>): Promise<void> {
-  // The registry sends the metrics of this process when the primary asks for them.
+  // Created for its side effect: it sends this process's metrics when the primary requests them.
   new AggregatorRegistry();
   const stop = Promise.race([signalled, orderedToStop()]);
   try {
@@ -213,7 +216,7 @@ export async function runWorker(config: Config, signalled: Promise<void>): Promi
     await stop;
     await server.stop();
   } catch (error) {
-    // The primary reports it, once for all workers.
+    // The primary reports the failure once for all workers.
     await report({ foyer: "failed", reason: (error as Error).message });
   }
   process.disconnect();
@@ -221,21 +224,21 @@ export async function runWorker(config: Config, signalled: Promise<void>): Promi
 
 function orderedToStop(): Promise<void> {
   return new Promise((resolve) => {
-    const hear = hearing(isOrder, (order: Order) => {
+    const hear = messageHandler(isOrder, (order: PrimaryMessage) => {
       if (order.foyer === "stop") resolve();
     });
     process.on("message", hear);
   });
 }
 
-const report = (news: News): Promise<void> =>
+const report = (news: WorkerMessage): Promise<void> =>
   new Promise((resolve) => void process.send!(news, () => resolve()));
 
-/** Only the primary can ask all workers, so the worker that is scraped asks the primary. */
+/** Only the primary can query all workers, so the scraped worker asks the primary. */
 function gatherAll(): Gather {
   const asked = new Map<number, (text: string | undefined) => void>();
   let lastId = 0;
-  const hear = hearing(isOrder, (order: Order) => {
+  const hear = messageHandler(isOrder, (order: PrimaryMessage) => {
     if (order.foyer !== "gathered") return;
     asked.get(order.id)?.(order.text);
     asked.delete(order.id);

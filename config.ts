@@ -2,54 +2,61 @@ import { resolve } from "node:path";
 import { type EngineChoice, refuseMissingPackages } from "./db/choice.js";
 import { Failure } from "./schemas/plain/failure.js";
 import { fileTypes } from "./schemas/plain/file-types.js";
-import { checkNames } from "./schemas/plain/variable-names.js";
+import { checkNames } from "./schemas/plain/config/variable-names.js";
 import {
   BadValue,
   addressOf,
   bearerToken,
   exactOrigins,
   hostsAndRanges,
+  httpFolder,
+  httpOrigin,
   extensions,
   onOff,
   origins,
   proxies,
   publicAddress,
-  type Reader,
+  type Sender,
+  type VariableReader,
+  secretText,
+  sender,
+  socketOrigin,
   someText,
   whole,
   wordOf,
-} from "./schemas/plain/variables.js";
+} from "./schemas/plain/config/variables.js";
 
-/** One variable of the environment. */
+/** An environment variable. */
 export interface Variable<T = unknown> {
-  /** What holds when it is not set, as it would be written; empty for nothing. */
+  /** The default, as written in the environment; empty if there is no default. */
   fallback: string;
-  /** For people, in Markdown: docs/configure.md and `foyer help serve` have it too. */
+  /** A description in Markdown, shown in docs/configure.md and by `foyer help serve`. */
   means: string;
-  read: Reader<T>;
+  read: VariableReader<T>;
 }
 
-const variable = <T>(fallback: string, means: string, read: Reader<T>): Variable<T> => ({
+const variable = <T>(fallback: string, means: string, read: VariableReader<T>): Variable<T> => ({
   fallback,
   means,
   read,
 });
 
-/** A variable that is off, or says nothing, unless it is set. */
-const optional = <T>(means: string, read: Reader<T>) => variable<T | undefined>("", means, read);
+/** A variable without a default: unless it is set, its feature is off. */
+const optional = <T>(means: string, read: VariableReader<T>) =>
+  variable<T | undefined>("", means, read);
 
 const count = whole(1);
 
 /**
- * Every variable that there is. To add one, add it here, to `Config` and
- * `loadConfig` below, and to the table in docs/configure.md; a test compares them.
+ * All variables. A new variable must be added here, to `Config` and `loadConfig` below, and to the
+ * table in docs/configure.md. A test compares these lists.
  */
 export const variables = {
-  HOST: variable("127.0.0.1", "the address it listens at", someText),
-  PORT: variable("8375", "the port it listens at; `0` takes a free one", whole(0, 65535)),
+  HOST: variable("127.0.0.1", "the address to listen on", someText),
+  PORT: variable("8375", "the port to listen on; `0` picks a free one", whole(0, 65535)),
   DATA_DIR: variable(
     "./data",
-    "the folder of the database and the files, made if missing",
+    "the folder for the database and the files, created if missing",
     someText,
   ),
   DATABASE_URL: optional(
@@ -58,120 +65,120 @@ export const variables = {
   ),
   DATABASE_POOL: variable(
     "10",
-    "how many connections each process has to PostgreSQL at most, and one more that listens",
+    "the maximum number of PostgreSQL connections per process, plus one that listens",
     whole(1, 1000),
   ),
   VALKEY_URL: optional(
-    "the Valkey or Redis over which nodes tell each other of events: `redis://host:6379`; needs `DATABASE_URL`",
+    "the Valkey or Redis server over which nodes notify each other of events: `redis://host:6379`; needs `DATABASE_URL`",
     addressOf("redis:", "rediss:", "valkey:", "valkeys:"),
   ),
   S3_BUCKET: optional(
-    "the bucket for the bytes of files, instead of a folder in `DATA_DIR`; its credentials come from `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or from another source that the AWS tools know",
+    "the bucket for uploaded files, instead of a folder in `DATA_DIR`; its credentials come from `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or from another source that the AWS tools support",
     someText,
   ),
   S3_ENDPOINT: optional(
-    "the address of a server that is compatible with S3, if it is not AWS",
+    "the URL of an S3-compatible server, if it is not AWS",
     addressOf("http:", "https:"),
   ),
   S3_REGION: variable("us-east-1", "the region of the bucket", someText),
   S3_FORCE_PATH_STYLE: variable(
     "off",
-    "names the bucket in the path and not in the host: `on` or `off`",
+    "names the bucket in the path instead of the host: `on` or `off`",
     onOff,
   ),
   S3_REDIRECT: variable(
     "off",
-    "redirects downloads of files to the bucket, by an address that is signed for an hour, instead of reading it for the client: `on` or `off`",
+    "redirects downloads to the bucket, with a URL that is signed for an hour, instead of passing them through: `on` or `off`",
     onOff,
   ),
   PUBLIC_URL: optional(
-    "the address that clients use, for links, where a proxy hides it: `https://rooms.example.org`",
+    "the public URL, for links, if the server is behind a proxy: `https://rooms.example.org`",
     publicAddress,
   ),
   TRUST_PROXY: variable(
     "off",
-    "the proxies whose `X-Forwarded-*` headers count: addresses, ranges like `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, with commas",
+    "the proxies whose `X-Forwarded-*` headers are trusted: addresses, ranges like `10.0.0.0/8`, `loopback`, `linklocal`, `uniquelocal`, comma-separated",
     proxies,
   ),
   WORKERS: variable(
     "1",
-    "how many processes serve, on one port; about one for each core",
+    "the number of processes that share the port; about one per core",
     whole(1, 256),
   ),
   LOG_LEVEL: variable(
     "info",
-    "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; `debug` adds a line for each request",
+    "`fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; `debug` adds a line per request",
     wordOf("fatal", "error", "warn", "info", "debug", "trace", "silent"),
   ),
-  LOG_DAYS: variable(
-    "30",
-    "how many days the server keeps what happened in a world: the log that nodes follow",
-    count,
-  ),
+  LOG_DAYS: variable("30", "the retention of a world's log, which nodes follow, in days", count),
   AUDIT_DAYS: variable(
     "365",
-    "how many days the server keeps what people with rights did; `0` keeps and shows nothing",
+    "the retention of the audit, in days; `0` turns it off",
     whole(0, 100_000),
   ),
   ATTENDANCE_DAYS: variable(
     "365",
-    "how many days the server keeps how many people were in rooms, and who, where a world keeps that",
+    "the retention of the number of people in rooms, and of who they were where a world records that, in days",
     count,
   ),
-  UPLOAD_MAX_BYTES: variable("10485760", "the largest upload", count),
+  UPLOAD_MAX_BYTES: variable("10485760", "the largest upload, in bytes", count),
   UPLOAD_TYPES: variable(
     Object.keys(fileTypes).join(","),
-    "the extensions that are taken, with commas",
+    "the file extensions to accept, comma-separated",
     extensions,
   ),
   UPLOADS_PER_MINUTE: variable(
     "600",
-    "how many uploads one caller may send in a minute, to each process; more are a 429",
+    "the maximum number of uploads per caller and minute, per process; more are a 429",
     count,
   ),
   GUESTS_PER_MINUTE: variable(
     "1200",
-    "how many new guests may come from one address in a minute, to each process; more are refused. `TRUST_PROXY` tells whose address it is; of IPv6, the first 64 bits count. This machine and people with tokens are not counted",
+    "the maximum number of new guests per address and minute, per process; more are refused. `TRUST_PROXY` determines the address; for IPv6, its first 64 bits count. This machine and people with tokens are exempt",
     count,
   ),
   UPLOAD_WORLD_MAX_BYTES: variable(
     "10737418240",
-    "how much the files of one world may take together",
+    "the maximum total size of a world's files, in bytes",
     count,
   ),
   API_RATE_PER_MINUTE: optional(
-    "how many calls under `/api/v1/` one token may make in a minute, to each process; more are a 429",
+    "the maximum number of calls under `/api/v1/` per token and minute, per process; more are a 429",
     count,
   ),
   MAX_REQUESTS: variable(
     "1000",
-    "how many writes under `/api/v1/` each process works on at a time, and how many reads if the database is a server; more are a 503. `0` sets no bound",
+    "the maximum number of concurrent writes under `/api/v1/` per process, and of reads if the database is a server; more are a 503. `0` means no limit",
     whole(0),
   ),
   MAX_UPLOADS: variable(
     "100",
-    "how many uploads and imports each process takes at a time; more are a 503. `0` sets no bound",
+    "the maximum number of concurrent uploads and imports per process; more are a 503. `0` means no limit",
     whole(0),
   ),
   MAX_EVENT_LOOP_DELAY: variable(
     "5000",
-    "how many milliseconds the event loop may be late, on average over twice that time, before requests are a 503. `0` sets no bound",
+    "the event loop delay, in milliseconds and averaged over twice that time, above which requests are a 503. `0` means no limit",
     whole(0),
   ),
   REQUEST_TIMEOUT: variable(
     "300",
-    "how many seconds a client may take to send a request with its body; its headers have to come within 20 in any case",
+    "the timeout for receiving a request with its body, in seconds; its headers must arrive within 20 in any case",
     whole(1, 86400),
   ),
   LIVE_MAX_CONNECTIONS: variable(
     "20000",
-    "how many websockets each process takes; more are a 503. From one address, a tenth of them (at least 100) may wait for a login; more are a 429",
+    "the maximum number of websockets per process; more are a 503. A tenth of them (at least 100) from one address may be waiting for a login; more are a 429",
     count,
   ),
-  LIVE_AUTH_TIMEOUT: variable("10", "how many seconds a websocket has to log in", whole(1, 3600)),
+  LIVE_AUTH_TIMEOUT: variable(
+    "10",
+    "the timeout for logging in on a websocket, in seconds",
+    whole(1, 3600),
+  ),
   LIVE_MAX_FRAME: variable(
     "65536",
-    "the largest message that a websocket may send, in bytes; who may update rooms or the world may send 1 MiB",
+    "the largest message that a client may send over a websocket, in bytes; users who may update rooms or the world may send 1 MiB",
     whole(1024, 1024 * 1024),
   ),
   LIVE_MAX_TEXT: variable(
@@ -181,59 +188,93 @@ export const variables = {
   ),
   LIVE_COMMANDS_PER_SECOND: variable(
     "50",
-    "how many commands a websocket may send in a second, and six times as many at once; a user may log in as often",
+    "the maximum number of commands per second on a websocket, with bursts of six times as many; the same for a user's logins",
     count,
   ),
   LIVE_MESSAGES_PER_SECOND: variable(
     "5",
-    "how many messages and questions a user may send in a second, and four times as many at once; as many reactions and votes",
+    "the maximum number of messages and questions per user and second, with bursts of four times as many; the same for reactions and votes",
     count,
   ),
   LIVE_GUEST_BYTES_PER_MINUTE: variable(
     "1048576",
-    "how many bytes of messages and profiles the guests of one address, or network of IPv6, may send over websockets to each process in a minute. This machine and people with tokens are not counted",
+    "the maximum size of messages and profiles that the guests of one address, or IPv6 network, may send over websockets per minute, in bytes per process. This machine and people with tokens are exempt",
     count,
   ),
   CHAT_WORLD_MAX_BYTES_PER_DAY: variable(
     "268435456",
-    "how many bytes of messages may be sent in the chats of one world in a day, to each process; they come back steadily over the day",
+    "the maximum size of messages in a world's chats per day, in bytes per process; the allowance refills steadily",
     count,
   ),
   LIVE_MAX_UNSENT: variable(
     "1048576",
-    "how many bytes may wait for a websocket that does not read before it is dropped",
+    "the maximum data buffered for a websocket that does not read, in bytes; beyond it, the websocket is dropped",
     count,
   ),
   LIVE_MAX_UNSENT_TOTAL: variable(
     "268435456",
-    "how many bytes of answers may wait for all websockets of a process together; beyond it, those for which most waits are dropped",
+    "the maximum data buffered for all websockets of a process, in bytes; beyond it, those with the most are dropped",
     count,
   ),
   LIVE_PING_INTERVAL: variable(
     "25",
-    "after how many seconds a websocket is pinged; it is closed when nothing came for 2.4 times as long",
+    "the interval between pings of a websocket, in seconds; it is closed after 2.4 times as long without data",
     whole(1, 3600),
   ),
   WEB: variable("on", "serves the pages for attendees and hosts: `on` or `off`", onOff),
   EMBED_ORIGINS: optional(
-    "the origins whose pages may show a room in a frame, with commas",
+    "the origins whose pages may embed a room in a frame, comma-separated",
     exactOrigins,
   ),
   CORS_ORIGIN: optional(
-    "the origins whose pages may call from a browser, with commas, or `*`",
+    "the origins whose pages may call the API from a browser, comma-separated, or `*`",
     origins,
   ),
   WEBHOOK_ALLOW: optional(
-    "the hosts and ranges of addresses to which webhooks and calls to identity providers may go beside public addresses, also without TLS, with commas: `127.0.0.1,10.0.0.0/8`",
+    "the hosts and address ranges that webhooks and calls to identity providers may target in addition to public addresses, also without TLS, comma-separated: `127.0.0.1,10.0.0.0/8`",
     hostsAndRanges,
   ),
+  LIVEKIT_URL: optional(
+    "where browsers connect to LiveKit, the server for calls: `wss://calls.example.org`; needs `LIVEKIT_API_KEY` and `LIVEKIT_API_SECRET`",
+    socketOrigin,
+  ),
+  LIVEKIT_API_URL: optional(
+    "where Foyer reaches LiveKit, if not at `LIVEKIT_URL`: `http://127.0.0.1:7880`",
+    httpOrigin,
+  ),
+  LIVEKIT_API_KEY: optional("the name of the key that Foyer shares with LiveKit", someText),
+  LIVEKIT_API_SECRET: optional("the secret of this key, of at least 32 characters", secretText(32)),
+  BBB_URL: optional(
+    "the BigBlueButton server for calls, as `bbb-conf --secret` prints it: `https://bbb.example.org/bigbluebutton/`; needs `BBB_SECRET`",
+    httpFolder,
+  ),
+  BBB_SECRET: optional("the shared secret of BigBlueButton", secretText(1)),
+  JITSI_URL: optional(
+    "the Jitsi Meet server for calls: `https://meet.example.org/`; needs `JITSI_APP_ID` and `JITSI_APP_SECRET`",
+    httpFolder,
+  ),
+  JITSI_APP_ID: optional("the `app_id` of Jitsi's token authentication", someText),
+  JITSI_APP_SECRET: optional("the `app_secret` of Jitsi's token authentication", secretText(1)),
+  SMTP_URL: optional(
+    "the mail server for invitations, reminders and links by e-mail: `smtps://user:password@mail.example.org`, or `smtp://`, which uses STARTTLS if the server offers it; needs `MAIL_FROM` and `PUBLIC_URL`",
+    addressOf("smtp:", "smtps:"),
+  ),
+  MAIL_FROM: optional(
+    "the sender of mails: `events@example.org`, or `Example Events <events@example.org>`",
+    sender,
+  ),
+  MAIL_PER_MINUTE: variable(
+    "60",
+    "the maximum number of mails per minute, over all processes",
+    whole(1, 60_000),
+  ),
   METRICS_PORT: optional(
-    "serves `/metrics` on a port of its own; `0` takes a free one",
+    "serves `/metrics` on a separate port; `0` picks a free one",
     whole(0, 65535),
   ),
-  METRICS_HOST: variable("127.0.0.1", "the address that `METRICS_PORT` is opened at", someText),
+  METRICS_HOST: variable("127.0.0.1", "the address for `METRICS_PORT` to listen on", someText),
   METRICS_TOKEN: optional(
-    "asks for `Authorization: Bearer <this>` at `/metrics`, which without `METRICS_PORT` is at `PORT`; 16 to 500 characters",
+    "requires `Authorization: Bearer <this>` for `/metrics`, which without `METRICS_PORT` is served on `PORT`; 16 to 500 characters",
     bearerToken(16),
   ),
   ADMIN_TOKEN: optional(
@@ -242,36 +283,40 @@ export const variables = {
   ),
 };
 
-/** The configuration of a server. `variables` explains each part. */
+/** A server's configuration. `variables` documents each setting. */
 export interface Config {
   host: string;
   port: number;
-  /** Absolute, so that an error which names it is clear wherever it is read. */
+  /** An absolute path, so that errors that name the folder are unambiguous. */
   dataDir: string;
-  /** The engines other than the embedded ones. */
+  /** The engines that replace the embedded engines. */
   engines: EngineChoice;
   publicUrl: string | undefined;
   trustProxy: string[] | false;
   workers: number;
-  /** How many new guests may come from one address. */
+  /** Maximum number of new guests per minute from one address. */
   guestsPerMinute: number;
-  /** How many days the log of a world is kept. */
+  /** Retention of a world's log, in days. */
   logDays: number;
-  /** How many days the audit of a world is kept. */
+  /** Retention of a world's audit, in days. */
   auditDays: number;
-  /** How many days the attendance of a world is kept. */
+  /** Retention of a world's attendance, in days. */
   attendanceDays: number;
   logLevel: string;
   /** In milliseconds. */
   requestTimeout: number;
   corsOrigins: string[] | "*" | undefined;
   web: WebConfig;
-  /** The hosts and ranges to which requests may go beside public addresses. */
+  /** The hosts and ranges that the server's own requests may target in addition to public addresses. */
   webhookAllow: readonly string[];
+  /** The media servers for calls. */
+  calls: CallSettings;
+  /** The mail server; undefined if the server sends no mails. */
+  mail: MailSettings | undefined;
   load: LoadLimits;
   live: LiveLimits;
   drainTimeoutsMs: DrainTimeouts;
-  /** The token of the server's own API; undefined for none. */
+  /** The token for the server's own API. The API is off if the token is undefined. */
   adminToken: string | undefined;
   metrics: {
     host: string;
@@ -279,69 +324,101 @@ export interface Config {
     token: string | undefined;
   };
   uploads: {
-    /** The largest file, in bytes. */
+    /** Maximum size of an upload, in bytes. */
     maxBytes: number;
-    /** Extensions that are taken. */
+    /** The accepted file extensions. */
     types: string[];
-    /** How many one caller may send in a minute. */
+    /** Maximum number of uploads per minute and caller. */
     perMinute: number;
-    /** How much the files of one world may take, in bytes. */
+    /** Maximum total size of one world's files, in bytes. */
     worldMaxBytes: number;
   };
 }
 
-/** The pages for people. */
+/** Settings for the web pages. */
 export interface WebConfig {
-  /** Whether they are served. */
+  /** Whether the pages are served. */
   on: boolean;
-  /** The origins whose pages may show a room in a frame. */
+  /** The origins whose pages may embed a room in a frame. */
   embedOrigins: readonly string[];
 }
 
-/** How long the requests in flight are waited for, in milliseconds. No variable sets it. */
+/** The media servers that the operator runs. Each property is undefined if there is no such server. */
+export interface CallSettings {
+  livekit?: {
+    /** The origin for browsers, with `wss:` or `ws:`. */
+    url: string;
+    /** The origin for the server's own requests. */
+    apiUrl: string;
+    key: string;
+    secret: string;
+  };
+  /** `url` ends with a slash. */
+  bigbluebutton?: { url: string; secret: string };
+  /** `url` ends with a slash. */
+  jitsi?: { url: string; appId: string; secret: string };
+}
+
+/** How the server sends mails. */
+export interface MailSettings {
+  /** The mail server, with credentials. */
+  url: string;
+  from: Sender;
+  /** Maximum number of mails per minute, over all processes. */
+  perMinute: number;
+  /** Timeout for the whole dialog about a mail, in milliseconds. No environment variable sets it. */
+  timeout: number;
+  /**
+   * Time after which other processes give up a mail that a process has claimed, in milliseconds.
+   * No environment variable sets it.
+   */
+  lostAfter: number;
+}
+
+/** Timeouts for draining requests in flight, in milliseconds. No environment variable sets these timeouts. */
 export interface DrainTimeouts {
-  /** When a server gets a signal to stop. */
+  /** When a server receives a stop signal. */
   stop: number;
-  /** When an application closes that was not told to stop before. */
+  /** When an application is closed without a preceding stop. */
   close: number;
 }
 
-/** Bounds of websockets. Times are in milliseconds, sizes in bytes. */
+/** Limits for websockets. Times are in milliseconds, sizes in bytes. */
 export interface LiveLimits {
-  /** How many a process takes. */
+  /** Maximum number of connections per process. */
   maxConnections: number;
-  /** How long one has to log in. */
+  /** Timeout for logging in. */
   authTimeout: number;
-  /** The largest message, without rights for more. */
+  /** Maximum size of a message from a client without the right to send larger messages. */
   maxFrame: number;
-  /** The longest text, in characters. */
+  /** Maximum length of text that people send, in characters. */
   maxText: number;
   commandsPerSecond: number;
   messagesPerSecond: number;
-  /** How much the guests of one network may send in messages and profiles in a minute. */
+  /** Maximum total size of messages and profiles per minute from all guests on one network. */
   guestBytesPerMinute: number;
-  /** How much may be sent in the chats of one world in a day. */
+  /** Maximum total size of messages per day in one world's chats. */
   chatBytesPerDay: number;
-  /** How much may wait for a client that does not read. */
+  /** Maximum size of the data buffered for a client that does not read. */
   maxUnsent: number;
-  /** How much may wait for all clients of a process. */
+  /** Maximum size of the data buffered for all clients of a process. */
   maxUnsentTotal: number;
   pingInterval: number;
 }
 
-/** Bounds beyond which requests are refused; 0 means no bound. */
+/** Limits beyond which requests are refused; 0 means no limit. */
 export interface LoadLimits {
-  /** Writes under `/api/v1/` at a time. */
+  /** Concurrent writes under `/api/v1/`. */
   requests: number;
-  /** Uploads at a time. */
+  /** Concurrent uploads. */
   uploads: number;
   /** In milliseconds. */
   eventLoopDelay: number;
-  /** API requests of one token in a minute. */
+  /** API requests per minute and token; undefined for no limit. */
   perMinute: number | undefined;
 }
 
-/** A variable with a bad value; the message is one line that names it. */
+/** Thrown if a variable has an invalid value. The message is a single line that names the variable. */
 export class ConfigError extends Failure {}
 
 type Values = {
@@ -350,9 +427,9 @@ type Values = {
 
 /**
  * Reads the configuration.
- * @param env the environment; a variable that is empty counts as not set.
- * @param warn gets a line for each variable that is set and has no effect.
- * @throws {ConfigError} on the first bad value, or a name that looks like a mistake.
+ * @param env the environment; an empty variable counts as unset.
+ * @param warn receives a line for each variable that is set but has no effect.
+ * @throws {ConfigError} on the first invalid value, or on a name that looks like a typo.
  */
 export function loadConfig(
   env: NodeJS.ProcessEnv,
@@ -384,6 +461,8 @@ export function loadConfig(
     corsOrigins: values.CORS_ORIGIN,
     web: { on: values.WEB, embedOrigins: values.EMBED_ORIGINS ?? [] },
     webhookAllow: values.WEBHOOK_ALLOW ?? [],
+    calls: callSettings(values),
+    mail: mailSettings(values),
     load: {
       requests: values.MAX_REQUESTS,
       uploads: values.MAX_UPLOADS,
@@ -416,16 +495,18 @@ export function loadConfig(
 }
 
 /**
- * @throws {ConfigError} if one variable needs another that is not set.
- * @throws {StoreError} if one needs a package that is not installed.
+ * @throws {ConfigError} if a variable requires another variable that is not set.
+ * @throws {StoreError} if a variable requires a package that is not installed.
  */
 function engineChoice(values: Values): EngineChoice {
   const { DATABASE_URL, VALKEY_URL, S3_BUCKET, S3_ENDPOINT } = values;
   if (VALKEY_URL !== undefined && DATABASE_URL === undefined) {
-    throw new ConfigError("VALKEY_URL: Needs DATABASE_URL, as SQLite serves one machine only.");
+    throw new ConfigError(
+      "VALKEY_URL: Requires DATABASE_URL, because SQLite serves only one machine.",
+    );
   }
   if (S3_ENDPOINT !== undefined && S3_BUCKET === undefined) {
-    throw new ConfigError("S3_ENDPOINT: Needs S3_BUCKET.");
+    throw new ConfigError("S3_ENDPOINT: Requires S3_BUCKET.");
   }
   const choice: EngineChoice = {
     ...(DATABASE_URL !== undefined && {
@@ -446,7 +527,60 @@ function engineChoice(values: Values): EngineChoice {
   return choice;
 }
 
-/** Variables that have no effect without another one. */
+/** @throws {ConfigError} if some, but not all, of an engine's required variables are set. */
+function callSettings(values: Values): CallSettings {
+  const livekit = together(values, "LIVEKIT_URL", "LIVEKIT_API_KEY", "LIVEKIT_API_SECRET");
+  const bigbluebutton = together(values, "BBB_URL", "BBB_SECRET");
+  const jitsi = together(values, "JITSI_URL", "JITSI_APP_ID", "JITSI_APP_SECRET");
+  return {
+    ...(livekit && {
+      livekit: {
+        url: livekit.LIVEKIT_URL,
+        // ws and wss become http and https.
+        apiUrl: values.LIVEKIT_API_URL ?? livekit.LIVEKIT_URL.replace(/^ws/, "http"),
+        key: livekit.LIVEKIT_API_KEY,
+        secret: livekit.LIVEKIT_API_SECRET,
+      },
+    }),
+    ...(bigbluebutton && {
+      bigbluebutton: { url: bigbluebutton.BBB_URL, secret: bigbluebutton.BBB_SECRET },
+    }),
+    ...(jitsi && {
+      jitsi: { url: jitsi.JITSI_URL, appId: jitsi.JITSI_APP_ID, secret: jitsi.JITSI_APP_SECRET },
+    }),
+  };
+}
+
+/** @throws {ConfigError} if there is a mail server, but no sender or no address for links. */
+function mailSettings(values: Values): MailSettings | undefined {
+  if (values.SMTP_URL === undefined) return undefined;
+  // Anyone may ask for a link by e-mail, so its address must never come from a request.
+  const { SMTP_URL, MAIL_FROM } = together(values, "SMTP_URL", "MAIL_FROM", "PUBLIC_URL")!;
+  return {
+    url: SMTP_URL,
+    from: MAIL_FROM,
+    perMinute: values.MAIL_PER_MINUTE,
+    timeout: 60_000,
+    lostAfter: 90_000,
+  };
+}
+
+/**
+ * Returns variables that must be set together, or undefined if none of these variables is set.
+ * @throws {ConfigError} if only some of the variables are set.
+ */
+function together<Name extends keyof Values>(
+  values: Values,
+  ...names: Name[]
+): { [N in Name]: NonNullable<Values[N]> } | undefined {
+  const missing = names.filter((name) => values[name] === undefined);
+  if (missing.length === names.length) return undefined;
+  const there = names.find((name) => values[name] !== undefined);
+  if (missing.length > 0) throw new ConfigError(`${there}: Needs ${missing.join(" and ")}.`);
+  return values as { [N in Name]: NonNullable<Values[N]> };
+}
+
+/** Variables that have no effect unless another variable is set. */
 const NEEDS: Partial<Record<keyof Values, keyof Values>> = {
   DATABASE_POOL: "DATABASE_URL",
   S3_REGION: "S3_BUCKET",
@@ -454,6 +588,9 @@ const NEEDS: Partial<Record<keyof Values, keyof Values>> = {
   S3_REDIRECT: "S3_BUCKET",
   METRICS_HOST: "METRICS_PORT",
   EMBED_ORIGINS: "WEB",
+  LIVEKIT_API_URL: "LIVEKIT_URL",
+  MAIL_FROM: "SMTP_URL",
+  MAIL_PER_MINUTE: "SMTP_URL",
 };
 
 function warnOfIdle(env: NodeJS.ProcessEnv, values: Values, warn: (line: string) => void): void {

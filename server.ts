@@ -15,29 +15,35 @@ import { Failure } from "./schemas/plain/failure.js";
 
 export interface Server {
   app: FastifyInstance;
-  /** The URL where it listens. */
+  /** The URL that the server listens on. */
   address: string;
-  /** How many worlds there were when it started. */
+  /** The number of worlds at startup. */
   worlds: number;
-  /** Ends the preparations. Call it when all of a `prepare` is done, also after the start. */
+  /**
+   * Ends the preparation. Call this once everything started by `prepare` is done, even if the
+   * server has already started.
+   */
   prepared(): void;
-  /** Finishes the requests in flight, for at most `config.drainTimeoutsMs.stop`, and closes everything. */
+  /**
+   * Drains requests in flight, for at most `config.drainTimeoutsMs.stop`, and then closes the
+   * application and its engines.
+   */
   stop(): Promise<void>;
 }
 
-/** What a server shares with other processes that serve the same worlds. */
+/** Connects a server to other processes that serve the same worlds. */
 export interface Siblings {
   worker: WorkerNames;
-  /** Joins its metrics with the metrics of other processes. */
+  /** Merges the server's metrics with the metrics of the other processes. */
   gather: Gather;
 }
 
 /**
- * Opens the engines and listens.
- * @param siblings if there are other processes.
- * @param prepare runs before there are requests. It returns the link that sets up the first
- *   event; undefined for none.
- * @throws {StoreError} or {Failure}, with one line that says why.
+ * Opens the engines and starts listening.
+ * @param siblings set if there are other processes.
+ * @param prepare runs before the first request. It returns the key of the first event's setup link,
+ * or undefined if there is no such link.
+ * @throws {StoreError} or {Failure}, with a one-line reason.
  */
 export async function startServer(
   config: Config,
@@ -69,7 +75,7 @@ export async function startServer(
   });
   let worlds = 0;
   try {
-    // Of several, the primary says it.
+    // With several processes, the primary logs this.
     if (!siblings) {
       ({ worlds } = await engines.store.counts());
       logger.info(...startLine(config, worlds));
@@ -92,7 +98,7 @@ export async function startServer(
   };
 }
 
-/** Opens the port of the metrics, if one is configured. It closes with the application. */
+/** Opens the metrics port, if one is configured. The port is closed along with the application. */
 async function listenForMetrics(
   app: FastifyInstance,
   { host, port, token }: Config["metrics"],
@@ -100,20 +106,19 @@ async function listenForMetrics(
   if (port === undefined) return;
   const metrics = createMetricsApp(app, token);
   await listen(metrics, { host, port }, "METRICS_HOST and METRICS_PORT");
-  // It closes last, so that the metrics also show how a stop goes.
+  // The metrics port closes last, so that the metrics also cover the shutdown.
   app.server.once("close", () => detach(metrics.close()));
   app.log.info(`metrics at ${addressOf(metrics)}/metrics`);
 }
 
 /**
- * How many connections may wait until the process takes them. With the default of
- * Node.js, 511, a crowd that comes back at once after a restart overflows the queue,
- * and who does not get in tries again only after 1, 3 or 7 seconds. Linux bounds it by
- * `net.core.somaxconn`, which is 4096 by default.
+ * Size of the listen backlog. With Node.js's default of 511, a crowd that reconnects simultaneously
+ * after a restart overflows the queue, and clients that were dropped retry only after 1, 3 or 7
+ * seconds. Linux caps the backlog at `net.core.somaxconn`, which is 4096 by default.
  */
 const BACKLOG = 4096;
 
-/** @param variables names the variables of the address, for an error message. */
+/** @param variables the names of the environment variables that set the address, for error messages. */
 async function listen(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },
@@ -124,20 +129,20 @@ async function listen(
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     const advice = ADVICE[code];
-    throw new Failure(`cannot listen at ${variables}: ${message}${advice ? `; ${advice}` : ""}`);
+    throw new Failure(`cannot listen on ${variables}: ${message}${advice ? `; ${advice}` : ""}`);
   }
 }
 
 const ADVICE: Record<string, string> = {
-  EADDRINUSE: "another process has this port",
-  EADDRNOTAVAIL: "not an address of this machine",
-  EACCES: "ports below 1024 need a privilege",
-  ENOTFOUND: "no machine has this name",
+  EADDRINUSE: "another process uses this port",
+  EADDRNOTAVAIL: "this machine does not have this address",
+  EACCES: "ports below 1024 require privileges",
+  ENOTFOUND: "no such host",
 };
 
 function addressOf(app: FastifyInstance): string {
   const { address, family, port } = app.server.address() as AddressInfo;
-  // "Every interface" is no address that a client could use.
+  // Clients cannot connect to a wildcard address.
   if (/^(0\.0\.0\.0|::)$/.test(address)) return `http://localhost:${port}`;
   return `http://${family === "IPv6" ? `[${address}]` : address}:${port}`;
 }

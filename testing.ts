@@ -12,47 +12,46 @@ import { World } from "./schemas/worlds.js";
 export type { TokenOptions } from "./db/world-management.js";
 export type { World } from "./schemas/worlds.js";
 
-/** How the server of a test differs from one with its defaults. */
+/** Options that override the defaults of a test server. */
 export interface TestServerOptions {
-  /** Without a `dataDir`, the data is in a temporary folder that `close` deletes. */
+  /** Without a `dataDir`, the data is stored in a temporary folder that `close` deletes. */
   config?: Partial<Config>;
-  /** It logs nowhere by default. */
+  /** By default, nothing is logged. */
   logger?: FastifyBaseLogger;
-  /** Of the link that sets up the first event; by default there is none. */
+  /** The key of the first event's setup link; none by default. */
   setup?: SetupKey;
 }
 
-/** A world for a test; only its id has no default. A `config` without keys gets a fresh one. */
+/** A world for a test. Only its id is required. If `config` has no keys, a key is generated. */
 export type TestWorld = Pick<World, "id"> &
   Partial<Omit<World, "id" | "config">> & { config?: Record<string, unknown> };
 
-/** A server in this process, with a database of its own. */
+/** A server in this process, with its own database. */
 export interface TestServer {
-  /** The Fastify instance: `app.inject` sends it a request without a socket. */
+  /** The Fastify instance: `app.inject` sends requests without a socket. */
   readonly app: FastifyInstance;
-  /** Its URL: `http://127.0.0.1:<port>`. */
+  /** The server's URL: `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
   /**
    * Creates a world.
-   * @throws {InvalidData} if the API would answer with 400; its `faults` say why.
+   * @throws {InvalidData} if the API would respond with 400; its `faults` give the reasons.
    * @throws {StoreError} if another world has the id or the domain.
    */
   createWorld(world: TestWorld): Promise<World>;
   /**
-   * Signs a token with the first key that a world has now.
+   * Signs a token with the world's current first key.
    * @throws {StoreError} `absent` if there is no such world.
    */
   token(world: string, options?: TokenOptions): Promise<string>;
-  /** Stops the server, and deletes its temporary folder. */
+  /** Stops the server and deletes its temporary folder. */
   close(): Promise<void>;
 }
 
 const checkWorld = compileValidator(World);
 
 /**
- * Starts a whole server in this process, for the tests of a program that uses
- * Foyer. It reads no variables of the environment, and listens on a free port
- * of 127.0.0.1.
+ * Starts a complete server in this process, for the tests of programs that use Foyer. The server
+ * ignores environment variables, and listens on a free port of 127.0.0.1.
  */
 export async function startTestServer({
   config,

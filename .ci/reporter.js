@@ -1,21 +1,21 @@
 import { Transform } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
-// A reporter of tap for a log of which only the end may be read: a line for each file as it ends,
-// and last what failed, with its place and difference. tap's own reporters write every assertion,
-// or repaint a screen.
+// A tap reporter for logs of which only the end may be readable: it prints a line for each file as
+// it finishes, and the failures last, with their location and diff. tap's own reporters print every
+// assertion or repaint the screen.
 
 const POINT = /^( *)(not )?ok\b/;
-/** A failure that a test expects. */
+/** An expected failure. */
 const EXPECTED = / # (TODO|SKIP)\b/i;
 
 export default class Failures extends Transform {
   #decoder = new StringDecoder();
   #rest = "";
   #failures = [];
-  /** How far the last point is indented, if it failed. */
+  /** The indentation of the last test point, if it failed. */
   #failed = undefined;
-  /** Whether the lines are its details, which are in YAML. They end with its source. */
+  /** Whether the current line is in the point's YAML details. They are printed up to the source excerpt. */
   #inDetails = false;
   #inSource = false;
 

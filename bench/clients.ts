@@ -2,21 +2,21 @@ import { connect, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WORLD } from "./support.js";
 
-/** How many bytes of a frame are read: its name, and the number of its event or command. */
+/** Bytes to read of each frame: enough for its name and the number of its event or command. */
 const READ_BYTES = 60;
 
-/** For how long a crowd waits for what it expects, in milliseconds. */
+/** Timeout for expected deliveries and joins, in milliseconds. */
 const ARRIVAL_TIMEOUT_MS = 60_000;
 
-/** How long a person who was turned away or lost the connection waits, in milliseconds. */
+/** Delay before a person who was refused or disconnected reconnects, in milliseconds. */
 const RETRY_DELAY_MS = 1000;
 
-/** All sockets read into the same memory, as a read is over before the next one begins. */
+/** All sockets share one read buffer, because each read is processed before the next one begins. */
 const shared = Buffer.allocUnsafe(256 * 1024);
 
 const pong = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 
-/** A text frame of a client. Its mask is zero, which costs nothing to apply. */
+/** Encodes a client's text frame. Its mask is zero, which costs nothing to apply. */
 function frameOf(text: string): Buffer {
   const size = Buffer.byteLength(text);
   const head = size < 126 ? 2 : 4;
@@ -32,21 +32,21 @@ const command = (action: string, id: number, payload: object): string =>
   JSON.stringify([action, id, payload]);
 
 /**
- * A websocket client that costs little, so that 10,000 fit in one process: it reads the start
- * of each frame and skips the rest.
+ * A lightweight websocket client, of which 10,000 fit in one process: it reads the start of each
+ * frame and skips the rest.
  */
 class Connection {
   readonly #socket: Socket;
   readonly #onFrame: (start: string) => void;
-  /** What came of a frame that is too short to read. */
+  /** Received bytes of a frame that is still too short to read. */
   #kept: Buffer | undefined;
-  /** How many bytes of the present frame are still to come. */
+  /** Bytes of the current frame that have not arrived yet. */
   #rest = 0;
   #isUpgraded = false;
 
   /**
    * @param onFrame receives `""` when the connection is open, then the start of each frame.
-   * @param onEnd is called once, when the connection ends or is refused.
+   * @param onEnd called once, when the connection ends or is refused.
    */
   constructor(port: number, onFrame: (start: string) => void, onEnd: () => void) {
     this.#onFrame = onFrame;
@@ -106,7 +106,7 @@ class Connection {
       }
       const next = this.#begin(bytes, at);
       if (next === undefined) {
-        // The memory is used again, so the rest is copied.
+        // The buffer is shared and will be overwritten, so the rest is copied.
         this.#kept = Buffer.from(bytes.subarray(at));
         return;
       }
@@ -114,7 +114,10 @@ class Connection {
     }
   }
 
-  /** Reads the start of a frame. @returns where its content begins; undefined if more has to come. */
+  /**
+   * Reads the start of a frame.
+   * @returns the position of its content; undefined if more bytes are needed.
+   */
   #begin(bytes: Buffer, at: number): number | undefined {
     const there = bytes.length - at;
     if (there < 2) return undefined;
@@ -142,21 +145,21 @@ class Connection {
   }
 }
 
-/** What a crowd received while it was measured. */
+/** The deliveries that a crowd received during a measurement. */
 export interface Arrivals {
-  /** How many messages arrived at how many people, together. */
+  /** Number of deliveries: each message counts once per person who received it. */
   deliveries: number;
-  /** From sending to having, of each delivery, in milliseconds. */
+  /** Time between sending and receiving, for each delivery, in milliseconds. */
   delays: number[];
 }
 
 /** The people of a crowd. */
 export interface Guests {
-  /** How many there are at the end. */
+  /** Number of people once all have joined. */
   people: number;
-  /** How many join in a second. */
+  /** Joins per second. */
   rate: number;
-  /** The rooms, which they enter in turn. */
+  /** The rooms, among which people are distributed in turn. */
   rooms: string[];
   token: (person: number) => string;
 }
@@ -164,22 +167,22 @@ export interface Guests {
 const PUSH = '["chat.event",{"event_id":';
 const ANSWER = '["success",';
 
-/** The number of the command with which a person asks for the last page of a chat. */
+/** The id of the command that requests the last page of a chat. */
 const LAST_STEP = 4;
 
-/** Clients of one server. Each of them has to get each message of its room once, and in order. */
+/** Clients of one server. Each of them must receive each message of its room exactly once, and in order. */
 export class Crowd {
   readonly #port: number;
   readonly #connections: (Connection | undefined)[] = [];
   readonly #rooms: string[] = [];
   /** The last event that each person received. */
   readonly #last: number[] = [];
-  /** When each person began to join, and whether it has joined. */
+  /** The time when each person began to join, and whether they have joined. */
   readonly #begun: number[] = [];
   readonly #joined: boolean[] = [];
-  /** How long each join took, in milliseconds. */
+  /** The duration of each join, in milliseconds. */
   readonly joins: number[] = [];
-  /** How many connections were refused or lost before their person had joined. */
+  /** Number of connections that were refused or lost before their person had joined. */
   refused = 0;
   #guests: Guests | undefined;
   #isOver = false;
@@ -188,7 +191,7 @@ export class Crowd {
   #deliveries = 0;
   #disordered = 0;
   #errors: string[] = [];
-  /** When the message of each command was sent, and the event that it became. */
+  /** Send times of messages: by the id of their command, and by the event that they became. */
   readonly #sent = new Map<number, number>();
   readonly #eventOf = new Map<number, number>();
   #arrived: { event: number; at: number }[] = [];
@@ -201,7 +204,7 @@ export class Crowd {
     return this.#joined.filter(Boolean).length;
   }
 
-  /** Lets people in until there are `guests.people`, each from its handshake to the last page of its chat. */
+  /** Adds people until there are `guests.people`. Each one joins from the handshake to the last page of the chat. */
   async open(guests: Guests): Promise<void> {
     this.#guests = guests;
     const first = this.#connections.length;
@@ -273,7 +276,7 @@ export class Crowd {
     }
   }
 
-  /** The first people become members of their chat, and have a name, so that they can send. */
+  /** Makes the first people members of their chat, with a name, so that they can send. */
   async letSpeak(count: number): Promise<void> {
     for (let n = 0; n < count; n++) {
       const connection = this.#connections[n]!;
@@ -285,11 +288,12 @@ export class Crowd {
   }
 
   /**
-   * The first people send messages in turn; waits until all people have all messages of their rooms.
-   * @param rate how many messages a second.
-   * @param options.speakers how many people send.
+   * Lets the first people send messages in turn, and waits until everyone has received all messages
+   * of their room.
+   * @param rate messages per second.
+   * @param options.speakers the number of people who send.
    * @param options.marks whether each person marks each message as read.
-   * @throws {Error} if a message is lost, comes twice or out of order, or is refused.
+   * @throws {Error} if a message is lost, duplicated, out of order or refused.
    */
   async talk(
     rate: number,
@@ -339,7 +343,10 @@ export class Crowd {
     return { deliveries: due, delays };
   }
 
-  /** Waits for a condition. @throws {Error} with `state` if it takes longer than a minute. */
+  /**
+   * Waits for a condition.
+   * @throws {Error} with `state` if it takes longer than a minute.
+   */
   async until(isMet: () => boolean, state: () => string): Promise<void> {
     const end = performance.now() + ARRIVAL_TIMEOUT_MS;
     while (!isMet()) {

@@ -15,26 +15,27 @@ import {
   startReference,
 } from "./support.js";
 
-// `npm run bench:crowd -- [part of a name …] [--people N] [--rounds N] [--seconds N] [--against <dist>]`
-// measures websockets with all people in one process, this one. The references are in references.ts.
-// Costs are processor time of the server. A message that is lost, doubled or out of order ends it.
+// `npm run bench:crowd -- [part of a name …] [--people N] [--rounds N] [--seconds N] [--against
+// <dist>]` measures websockets, with all people in this one process. The references are in
+// references.ts. Costs are the server's processor time. A lost, duplicated or out-of-order message
+// aborts the benchmark.
 
 const options = readOptions({ people: 5000, rounds: 3, least: 500 });
 const { people, rounds, seconds, against } = options;
 
-/** How many people send. */
+/** Number of people who send. */
 const SPEAKERS = 50;
 
-/** How many rooms an event has whose people are in one of them. */
+/** Number of rooms in an event whose people are all in one of them. */
 const ROOMS = 20;
 
-/** How many people join in a second where nothing else is said. */
+/** Default number of joins per second. */
 const JOIN_RATE = 500;
 
-/** How long a server settles after people have joined or left, in milliseconds. */
+/** Time for a server to settle after people have joined or left, in milliseconds. */
 const SETTLE_MS = 1000;
 
-/** A server with its people. */
+/** A server and its people. */
 interface Side {
   name: string;
   server: Server;
@@ -44,7 +45,10 @@ interface Side {
   restart?(): Promise<void>;
 }
 
-/** Starts a server without people. @param rooms how many rooms they enter. */
+/**
+ * Starts a server without people.
+ * @param rooms the number of rooms that people enter.
+ */
 async function open(name: string, rooms: number): Promise<Side> {
   const build = name === "foyer" ? OWN_BUILD : name === "other" ? against : undefined;
   if (build === undefined) {
@@ -76,21 +80,21 @@ const guestsOf = (side: Side, count: number, rate = JOIN_RATE) => ({
   token: side.token,
 });
 
-/** Sends before the first round, so that code is compiled. */
+/** Sends messages before the first round, so that the code is compiled. */
 async function warmUp(side: Side, speakers: number): Promise<void> {
   await side.crowd.letSpeak(speakers);
   await side.crowd.talk(speakers, 4, { speakers });
   await sleep(SETTLE_MS);
 }
 
-/** The processor time of a server while something happens, in seconds. */
+/** Returns the processor time that a server spends during an action, in seconds. */
 async function spend({ server }: Side, happen: () => Promise<unknown>) {
   const before = processorTimeOf(server.pid);
   await happen();
   return processorTimeOf(server.pid) - before;
 }
 
-/** The processor time of a delivery, in microseconds. */
+/** Returns the processor time per delivery, in microseconds. */
 async function costOf(side: Side, talk: () => Promise<Arrivals>) {
   let deliveries = 1;
   const taken = await spend(side, async () => {
@@ -99,7 +103,7 @@ async function costOf(side: Side, talk: () => Promise<Arrivals>) {
   return (taken / deliveries) * 1e6;
 }
 
-/** Prints what Foyer takes, beside each other side of the same rounds. */
+/** Prints Foyer's costs, compared with each other side in the same rounds. */
 function reportAll(name: string, sides: Side[], values: number[][]): void {
   for (const [at, side] of sides.entries()) {
     if (at === 0) continue;
@@ -108,14 +112,14 @@ function reportAll(name: string, sides: Side[], values: number[][]): void {
   }
 }
 
-/** The names of the sides: Foyer, references, and another build if there is one. */
+/** The names of the sides: Foyer, the references, and the other build if there is one. */
 const sidesWith = (...references: string[]): string[] => [
   "foyer",
   ...references,
   ...(against ? ["other"] : []),
 ];
 
-/** Opens the sides, lets people in, measures, and stops all servers. */
+/** Opens the sides, lets people join, measures, and stops all servers. */
 async function withSides(
   names: string[],
   plan: { people: number; rooms: number; speakers: number },
@@ -140,7 +144,7 @@ async function withSides(
   }
 }
 
-/** Opens sides without people, one after the other, so that no other one uses the machine. */
+/** Opens sides without people, one at a time, so that none competes for the machine. */
 async function oneByOne(names: string[], measure: (side: Side) => Promise<void>): Promise<void> {
   for (const name of names) {
     const none = { people: 0, rooms: 1, speakers: 0 };

@@ -19,22 +19,22 @@ import {
 } from "./support.js";
 
 // `npm run bench:http -- [part of a name …] [--rounds N] [--against <dist>]` measures the processor
-// time of a request, of a start and of an idle server, beside bare Fastify that sends the same bytes,
-// and beside another build.
+// time of a request, of a start and of an idle server, compared with bare Fastify that sends the
+// same bytes, and with another build.
 
 const options = readOptions({ rounds: 20 });
 const { rounds, against } = options;
 
-/** How many requests are under way at the same time, and how many a round has. */
+/** Number of concurrent requests, and number of requests per round. */
 const CONNECTIONS = 50;
 const REQUESTS = 500;
 
-/** How many come before the first round, so that code is compiled. */
+/** Requests before the first round, so that the code is compiled. */
 const WARM_UP = 4000;
 
 const ROOMS = `/api/v1/worlds/${WORLD}/rooms/`;
 
-/** A server, and the paths and token that it understands. */
+/** A server, with the paths and the token for it. */
 interface Side {
   name: string;
   server: Server;
@@ -44,7 +44,11 @@ interface Side {
 
 const agent = new Agent({ keepAlive: true, maxSockets: CONNECTIONS });
 
-/** Sends a request. @returns its headers and text. @throws {Error} if the answer is an error. */
+/**
+ * Sends a request.
+ * @returns the headers and the text of the response.
+ * @throws {Error} if the response is an error.
+ */
 function ask(
   { server, authorization }: Side,
   method: string,
@@ -85,10 +89,10 @@ async function open(name: string, build: string): Promise<Side> {
 const sides = [await open("foyer", OWN_BUILD)];
 if (against) sides.push(await open("the other build", against));
 
-/** Headers that Node.js adds to each answer itself. */
+/** Headers that Node.js itself adds to each response. */
 const BY_NODE = new Set(["connection", "content-length", "date", "keep-alive"]);
 
-/** Starts bare Fastify with the answers of Foyer to these paths. */
+/** Starts bare Fastify with Foyer's responses for these paths. */
 async function openBare(paths: string[]): Promise<Side> {
   const texts: Record<string, { headers: object; text: string }> = {};
   for (const path of paths) {
@@ -113,7 +117,7 @@ const works: Record<string, (side: Side) => Promise<unknown>> = {
   "POST of a room": (side) => ask(side, "POST", ROOMS, { name: "A room" }),
 };
 
-/** The processor time of a request, in microseconds. */
+/** Returns the processor time per request, in microseconds. */
 async function spend(
   side: Side,
   work: (side: Side) => Promise<unknown>,
@@ -128,7 +132,7 @@ async function spend(
   return ((processorTimeOf(side.server.pid) - before) / count) * 1e6;
 }
 
-/** Measures one kind of request on all sides that can answer it. */
+/** Measures one kind of request on all sides that support it. */
 async function compare(
   name: string,
   work: (side: Side) => Promise<unknown>,
@@ -142,7 +146,7 @@ async function compare(
   }
 }
 
-/** The processor time until a build answers for the first time, and its memory then. */
+/** Returns the processor time that a build takes until its first response, and its memory at that moment. */
 async function start(build: string): Promise<[number, number]> {
   const foyer = await startFoyer(build);
   const answer = await fetch(`http://127.0.0.1:${foyer.port}/healthz`);

@@ -9,14 +9,14 @@ import { type WebSocket, WebSocketServer } from "ws";
 import { newFolder } from "./support.js";
 
 // The references: servers that do just enough for the clients of a benchmark, without
-// authentication, rights and, but for one, a database.
+// authentication, rights and, except for one, a database.
 // - bare: `ws`, which sends each message in a loop.
-// - collecting: writes all messages that wait to each socket as one buffer. It is about the
-//   least that a server in Node.js can do.
-// - committing: bare behind commits to SQLite in groups of 8 ms.
-// - fastify: answers requests with texts that it has, which the file of its argument holds.
+// - collecting: writes all queued messages to each socket as one buffer, which is about the least
+//   that a Node.js server can do.
+// - committing: like bare, but first commits to SQLite in batches of 8 ms.
+// - fastify: responds to requests with the fixed texts in the file that its argument names.
 
-/** A connection, and the socket below it. */
+/** A connection and its underlying socket. */
 interface Listener {
   socket: WebSocket;
   raw: Duplex;
@@ -31,12 +31,12 @@ const bare: Send = (to, text) => {
 const SHORTEST_PASS_MS = 8;
 const LONGEST_PASS_MS = 100;
 
-/** How many sockets are written to in one turn of the event loop. */
+/** Number of sockets written to per turn of the event loop. */
 const SLICE = 1000;
 
 /**
- * The first message after a quiet moment leaves at once; later ones wait for the next pass. When
- * passes run back to back, they become rarer.
+ * Sends the first message after a quiet period immediately; later ones wait for the next pass. When
+ * passes run back to back, the interval between them grows.
  */
 function collecting(): Send {
   let waiting: Buffer[] = [];
@@ -67,13 +67,13 @@ function collecting(): Send {
     if (isRunning) return;
     isRunning = true;
     const wait = begun + interval - performance.now();
-    // Messages of one turn of the event loop go together.
+    // Messages from the same turn of the event loop are sent together.
     if (wait > 0) setTimeout(pass, wait, to);
     else setImmediate(pass, to);
   };
 }
 
-/** A text frame of a server, without a mask (RFC 6455, section 5.2). */
+/** Encodes a server's text frame, without a mask (RFC 6455, section 5.2). */
 function frameOf(text: string): Buffer {
   const size = Buffer.byteLength(text);
   const header = size < 126 ? 2 : 4;
@@ -85,7 +85,7 @@ function frameOf(text: string): Buffer {
   return frame;
 }
 
-/** How long messages gather for one transaction, in milliseconds. */
+/** Time to batch messages for one transaction, in milliseconds. */
 const COMMIT_INTERVAL_MS = 8;
 
 function committing(): Send {
@@ -111,7 +111,7 @@ function committing(): Send {
 
 const [, , kind, file] = process.argv;
 
-/** How each room sends. */
+/** Factories of each room's send function, by kind. */
 const senders: Record<string, () => Send> = {
   bare: () => bare,
   collecting,
@@ -163,7 +163,7 @@ function serveSockets(newSend: () => Send): void {
     if (action === "chat.subscribe" || action === "chat.join") {
       roomOf(payload.channel).listeners.add(listener);
     } else if (action === "chat.send") {
-      // The keys of Foyer, in its order.
+      // The same keys as Foyer's events, in the same order.
       const event = {
         event_id: ++events,
         channel: payload.channel,
@@ -193,7 +193,7 @@ function serveSockets(newSend: () => Send): void {
       socket.on("message", (bytes: Buffer) => handle(listener, bytes));
     });
   });
-  // A restart listens on the port of before, so that the crowd finds it.
+  // A restart reuses the previous port, so that the crowd can reconnect.
   server.listen(Number(file ?? 0), "127.0.0.1", () => {
     announce((server.address() as AddressInfo).port);
   });

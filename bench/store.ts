@@ -4,24 +4,24 @@ import pg from "pg";
 import type { openEngines as OpenEngines } from "../db/open.js";
 import { inTurns, isWanted, newFolder, OWN_BUILD, readOptions, report } from "./support.js";
 
-// `npm run bench:store -- [part of a name …] [--rounds N] [--against <dist>] [--database postgres://…]`
-// measures the processor time of calls of the store, beside another build in the same process. With
-// a database, only the time of this process counts, and each build has a database of its own, as
-// the tables may differ.
+// `npm run bench:store -- [part of a name …] [--rounds N] [--against <dist>] [--database
+// postgres://…]` measures the processor time of store calls, compared with another build in the
+// same process. With a database, only this process's time counts, and each build has its own
+// database, since the tables may differ.
 
 const options = readOptions({ rounds: 30 });
 const { against, database: url, rounds } = options;
 
-/** How many people write at the same time. */
+/** Number of people who write concurrently. */
 const CROWD = 100;
 
-/** How many turns of the crowd a round has for each kind of write. */
+/** Number of passes over the crowd per round, for each kind of write. */
 const TURNS = url ? 2 : 10;
 
-/** How many writes of a round come alone. */
+/** Number of sequential writes per round. */
 const ALONE = url ? 50 : 200;
 
-/** How many rounds come first, so that all code is compiled. */
+/** Number of warm-up rounds, so that all code is compiled. */
 const WARM_UP = url ? 5 : 20;
 
 const numbers = Array.from({ length: CROWD }, (_, i) => i);
@@ -29,7 +29,7 @@ const traits = new Set<string>();
 const admin = url ? new pg.Client(url) : undefined;
 await admin?.connect();
 
-/** A store of a build, and the kinds of writes to it: each takes the number of a person. */
+/** Opens the store of a build, and defines the kinds of calls to it. Each receives the number of a person. */
 async function open(dist: string, id: string) {
   const { openEngines } = (await import(pathToFileURL(join(dist, "db/open.js")).href)) as {
     openEngines: typeof OpenEngines;
@@ -81,7 +81,7 @@ async function open(dist: string, id: string) {
     vote: (i) => {
       choices[i] = 1 - choices[i]!;
       const option = poll.options[choices[i]]!.id;
-      return store.polls.vote(id, room.id, poll.id, users[i]!.id, [option]);
+      return store.polls.vote(id, room.id, poll.id, users[i]!.id, { options: [option] });
     },
     "100 marks": () => {
       const mark = { world: id, channel: room.id, pointer: ++marked, listed: null, forward: true };
@@ -123,7 +123,7 @@ const ways: Record<string, (work: Work) => Promise<number>> = {
   },
 };
 
-/** The processor time of a call on average, in microseconds. */
+/** Returns the average processor time per call, in microseconds. */
 async function spend(act: () => Promise<number>): Promise<number> {
   const before = process.cpuUsage();
   const count = await act();

@@ -14,23 +14,23 @@ export const OWN_BUILD = fileURLToPath(new URL("../", import.meta.url));
 /** The id of the world of every benchmark. */
 export const WORLD = "bench";
 
-/** What all three programs take on their command line. */
+/** The command-line options of all benchmarks. */
 export interface Options {
   /** The `dist` of another build to compare with. */
   against?: string;
   rounds: number;
-  /** For how long one measurement sends, in seconds. */
+  /** Duration of one measurement, in seconds. */
   seconds: number;
   people: number;
-  /** The address of a PostgreSQL server. */
+  /** The URL of a PostgreSQL server. */
   database?: string;
-  /** Parts of the names of the measurements to make; all of them if it is empty. */
+  /** Parts of the names of the measurements to run; if empty, all of them run. */
   wanted: string[];
 }
 
-/** Reads the command line. It ends the process with 2 if an option is wrong. */
+/** Parses the command line. Exits with 2 if an option is invalid. */
 export function readOptions(defaults: Partial<Options> & { least?: number }): Options {
-  // A benchmark that is stopped stops its servers.
+  // Exits so that an interrupted benchmark also stops its servers.
   process.once("SIGTERM", () => process.exit(1));
   const text = { type: "string" } as const;
   try {
@@ -58,7 +58,7 @@ export function readOptions(defaults: Partial<Options> & { least?: number }): Op
 export const isWanted = ({ wanted }: Options, name: string): boolean =>
   wanted.length === 0 || wanted.some((part) => name.includes(part));
 
-/** An empty folder that is deleted when the process exits. */
+/** Creates an empty folder that is deleted when the process exits. */
 export function newFolder(): string {
   process.setMaxListeners(100);
   const folder = mkdtempSync(join(tmpdir(), "foyer-bench-"));
@@ -66,19 +66,19 @@ export function newFolder(): string {
   return folder;
 }
 
-/** A server on this machine. */
+/** A server process on this machine. */
 export interface Server {
   port: number;
   pid: number;
   stop(): Promise<void>;
 }
 
-/** Options of Node.js for the servers: `NODE_FLAGS=--cpu-prof` makes profiles. */
+/** Node.js options for the servers: `NODE_FLAGS=--cpu-prof` creates profiles. */
 const flags = process.env.NODE_FLAGS?.split(" ") ?? [];
 
 /**
- * Starts a program and waits until it prints a line that names its port.
- * @throws {Error} if it ends before.
+ * Starts a program and waits until it prints its port.
+ * @throws {Error} if it exits before that.
  */
 async function start(args: string[], env: NodeJS.ProcessEnv = {}): Promise<Server> {
   const child = spawn(process.execPath, [...flags, ...args], {
@@ -107,7 +107,10 @@ async function end(child: ChildProcess): Promise<void> {
   await ended;
 }
 
-/** Starts a reference of `references.ts`. @param kind which one. */
+/**
+ * Starts a reference of `references.ts`.
+ * @param kind the name of the reference.
+ */
 export const startReference = (kind: string, args: string[] = []): Promise<Server> =>
   start([join(import.meta.dirname, "references.js"), kind, ...args]);
 
@@ -118,19 +121,22 @@ interface SigningKey {
   secret: string;
 }
 
-/** Foyer with the world {@link WORLD}. It is made by commands and requests, so any build can be measured. */
+/** Foyer with the world {@link WORLD}. It is set up by commands and requests only, so any build can be measured. */
 export interface Foyer extends Server {
   dataDir: string;
   /** Signs a token. */
   token(uid: string | undefined, traits: string[]): string;
-  /** Starts it again on the same data and port. */
+  /** Restarts it with the same data and port. */
   restart(): Promise<void>;
 }
 
-/** No limit of a user gets in the way of a benchmark. */
+/** Disables the rate limits per user, which would distort a benchmark. */
 const UNLIMITED = { LIVE_COMMANDS_PER_SECOND: "1000000", LIVE_MESSAGES_PER_SECOND: "1000000" };
 
-/** Starts Foyer on a new data folder. @param build the `dist` of the build. */
+/**
+ * Starts Foyer with a new data folder.
+ * @param build the `dist` of the build.
+ */
 export async function startFoyer(build: string): Promise<Foyer> {
   const dataDir = newFolder();
   const program = join(build, "bundle/foyer.js");
@@ -174,7 +180,10 @@ export async function startFoyer(build: string): Promise<Foyer> {
   };
 }
 
-/** Makes rooms by requests. @returns their ids. */
+/**
+ * Creates rooms through the API.
+ * @returns their ids.
+ */
 export async function makeRooms(foyer: Foyer, count: number): Promise<string[]> {
   const ids: string[] = [];
   const authorization = `Bearer ${foyer.token("host", ["admin", "api"])}`;
@@ -199,7 +208,7 @@ export async function makeRooms(foyer: Foyer, count: number): Promise<string[]> 
   return ids;
 }
 
-/** The processor time of a process, all its threads and its ended children, in seconds. */
+/** Returns the processor time of a process, including all its threads and exited children, in seconds. */
 export function processorTimeOf(pid: number): number {
   const tasks = `/proc/${pid}/task`;
   let nanoseconds = 0;
@@ -207,31 +216,34 @@ export function processorTimeOf(pid: number): number {
     const [time] = readFileSync(`${tasks}/${task}/schedstat`, "utf8").split(" ");
     nanoseconds += Number(time);
   }
-  // The name of the program comes first, in brackets, and may have spaces.
+  // Skips the program name, which comes first, in parentheses, and may contain spaces.
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)!;
   const [user, system] = stat.split(" ").slice(13, 15).map(Number);
-  // A second has 100 ticks: `man 7 time`.
+  // There are 100 ticks per second: `man 7 time`.
   return nanoseconds / 1e9 + (user! + system!) / 100;
 }
 
-/** The resident memory of a process, in KiB. */
+/** Returns the resident memory of a process, in KiB. */
 export function residentOf(pid: number): number {
   const status = readFileSync(`/proc/${pid}/status`, "utf8");
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]);
 }
 
-/** The median of some values. */
+/** Returns the median. */
 export function medianOf(values: readonly number[]): number {
   return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!;
 }
 
-/** The value below which a part of the values is. */
+/**
+ * Returns a percentile.
+ * @param part a fraction, such as 0.95.
+ */
 export function percentileOf(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))]!;
 }
 
-/** Measures each side once a round, in random order, so that other load affects all alike. */
+/** Measures each side once per round, in random order, so that background load affects all sides alike. */
 export async function inTurns<Side>(
   sides: readonly Side[],
   rounds: number,
@@ -247,7 +259,7 @@ export async function inTurns<Side>(
   return values;
 }
 
-/** Prints the figures of one side, and their ratio to those of another one in the same rounds. */
+/** Prints the figures of one side, and their ratio to those of another side in the same rounds. */
 export function report(
   name: string,
   own: readonly number[],

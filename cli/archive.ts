@@ -1,26 +1,26 @@
 import type { Backup } from "../db/maintenance/backup.js";
-import type { Report } from "../db/maintenance/manifest.js";
+import type { ReportProgress } from "../db/maintenance/manifest.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, settings } from "./command.js";
 import { context, counted, type JsonOption, print, warn } from "./output.js";
 
-/** How often a terminal shows progress, in milliseconds. */
+/** Interval between progress updates on a terminal, in milliseconds. */
 const PROGRESS_INTERVAL_MS = 100;
 
 /**
- * Runs long work: shows on a terminal how far it is, and ends it in good order
- * when the operator stops it. On a pipe it says nothing.
+ * Runs a long task. Shows progress on a terminal, but prints nothing to a pipe. Stops the task
+ * cleanly when the operator interrupts it.
  */
-async function withProgress<T>(run: (report: Report) => Promise<T>): Promise<T> {
+async function withProgress<T>(run: (report: ReportProgress) => Promise<T>): Promise<T> {
   const { stderr } = context();
   let stopped = false;
   let shown = 0;
   const stop = () => (stopped = true);
-  // A second signal ends the process where it is.
+  // A second signal kills the process.
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
   try {
     return await run((step, done, of) => {
-      if (stopped) throw new Failure("Stopped. Nothing was done.");
+      if (stopped) throw new Failure("Stopped. Nothing was changed.");
       if (!stderr.isTTY || Date.now() - shown < PROGRESS_INTERVAL_MS) return;
       shown = Date.now();
       const percent = of > 0 ? Math.min(100, Math.floor((100 * done) / of)) : 100;
@@ -32,19 +32,19 @@ async function withProgress<T>(run: (report: Report) => Promise<T>): Promise<T> 
   }
 }
 
-/** Where the data is, or shall be. */
+/** Returns the configured location of the data, which may not exist yet. */
 function place() {
   const { dataDir, engines } = settings();
   return { dataDir, ...engines };
 }
 
-/** What is counted, in the order of the words; of the last ones only what there is. */
+/** The counts to print, in order. Counts in COUNTED_IF_ANY are printed only if they are greater than zero. */
 const COUNTED = ["worlds", "rooms", "files"] as const;
 const COUNTED_IF_ANY = ["chat_events", "questions", "polls"] as const;
 
 type Contents = Pick<Backup, (typeof COUNTED)[number] | (typeof COUNTED_IF_ANY)[number]>;
 
-/** Such as "1 world, 3 rooms, 2 files, 7 questions". */
+/** Formats counts, such as "1 world, 3 rooms, 2 files, 7 questions". */
 const contentsOf = (contents: Contents) =>
   [...COUNTED, ...COUNTED_IF_ANY.filter((what) => contents[what] > 0)]
     .map((what) => counted(what, contents[what]))
@@ -53,7 +53,7 @@ const contentsOf = (contents: Contents) =>
 /** `foyer backup …` */
 const backupCommand = command(
   "backup <file>",
-  "copy all data and files into one new file, also while a server runs",
+  "copy all data and files to one new file, even while a server runs",
   "backup foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: JsonOption) => {
   const { backup } = await import("../db/maintenance/backup.js");
@@ -67,7 +67,7 @@ const backupCommand = command(
 /** `foyer restore …` */
 const restoreCommand = command(
   "restore <file>",
-  "restore a backup into an empty place",
+  "restore a backup into an empty folder, database and bucket",
   "restore foyer-2027-01-31.tar",
 ).action(async (file: string, { json }: JsonOption) => {
   const { restore } = await import("../db/maintenance/restore.js");
@@ -76,7 +76,7 @@ const restoreCommand = command(
   print(json, { data_dir: to.dataDir, ...held }, [`Restored ${contentsOf(held)} into ${name}.`]);
   if (held.untimed > 0) {
     warn(
-      `warning: the file system did not keep the times of ${held.untimed} files; browsers will load them again.`,
+      `warning: the file system did not keep the timestamps of ${held.untimed} files; browsers will reload them.`,
     );
   }
 });
@@ -84,14 +84,24 @@ const restoreCommand = command(
 /** `foyer check` */
 const checkCommand = command(
   "check",
-  "read everything back, and report what is wrong",
+  "verify all data and files, contact the servers for calls and mail, and report findings",
   "check --json",
 ).action(async ({ json }: JsonOption) => {
   const { check } = await import("../db/maintenance/check.js");
   const found = await withProgress((report) => check(place(), report));
+  const { calls, mail } = settings();
+  if (mail) {
+    const { checkMail } = await import("../plugins/mail/smtp.js");
+    const problem = await checkMail(mail);
+    if (problem !== undefined) found.findings.push({ subject: "The mail server", problem });
+  }
+  if (Object.keys(calls).length > 0) {
+    const { checkCallEngines } = await import("../plugins/calls/open-engines.js");
+    found.findings.push(...(await checkCallEngines(calls)));
+  }
   const { findings } = found;
   const lines = findings.map(({ subject, problem }) => `${subject} ${problem}`);
-  if (lines.length === 0) lines.push(`All is well: ${contentsOf(found)}.`);
+  if (lines.length === 0) lines.push(`No findings: ${contentsOf(found)}.`);
   print(json, found, lines);
   if (findings.length === 0) return;
   throw new Failure(
@@ -105,7 +115,7 @@ const upgradeCommand = command(
   "upgrade the database to this version, while no server runs",
   "upgrade --dry-run",
 )
-  .option("--dry-run", "only say whether the tables would change")
+  .option("--dry-run", "only report whether the tables would change")
   .action(async ({ dryRun, json }: JsonOption & { dryRun?: boolean }) => {
     const { upgrade, versionsOf } = await import("../db/maintenance/maintain.js");
     const of = place();
@@ -114,24 +124,24 @@ const upgradeCommand = command(
     if (!dryRun) await upgrade(of, warn);
     const line = changes
       ? `The tables ${dryRun ? "would change" : "have changed"} from version ${present} to ${latest}.`
-      : `The tables have version ${present} already; nothing ${dryRun ? "would change" : "has changed"}.`;
+      : `The tables already have version ${present}; nothing ${dryRun ? "would change" : "has changed"}.`;
     print(json, { version: present, latest, changes }, [line]);
   });
 
 /** `foyer maintain` */
 const maintainCommand = command(
   "maintain",
-  "remove the bytes of what was erased from the database now, also while a server runs",
+  "remove the bytes of erased data from the database immediately, even while a server runs",
   "maintain",
 ).action(async ({ json }: JsonOption) => {
   const { maintain } = await import("../db/maintenance/maintain.js");
   const made = await maintain(place());
   const lines =
     made.erased_at === null
-      ? ["Nothing that was erased is left in the files of the database."]
+      ? ["The files of the database contain no erased data."]
       : [
           ...made.done.map((line) => `${line.replace(/^./, (first) => first.toUpperCase())}.`),
-          `Nothing that was erased is left in the files of the database; the first was erased at ${made.erased_at}.`,
+          `The files of the database no longer contain erased data; the oldest was erased at ${made.erased_at}.`,
         ];
   print(json, made, lines);
 });

@@ -2,7 +2,7 @@ import { Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { PAGE_SIZE } from "../db/results/results.js";
 import { findWorld } from "../db/world-management.js";
-import { csvRow } from "../schemas/plain/csv.js";
+import { csvRow } from "../schemas/plain/sheets/csv.js";
 import { command, withStore } from "./command.js";
 import { type JsonOption, printList, writeAll } from "./output.js";
 
@@ -24,11 +24,11 @@ interface AuditOptions extends JsonOption {
 
 const listAudit = command(
   "list <world>",
-  "print what people with rights did, the latest first",
+  "print the audit of a world: privileged actions, newest first",
   "audit list summit --format csv",
 )
   .addOption(
-    new Option("--format <format>", "how it is written")
+    new Option("--format <format>", "the format of the output")
       .choices(["text", "json", "csv"])
       .default("text"),
   )
@@ -48,12 +48,12 @@ const listAudit = command(
           Object.values(subject).join(" "),
           changes.map(({ field }) => field).join(", "),
         ],
-        "Nothing is in the audit.",
+        "The audit is empty.",
       );
     }),
   );
 
-/** All entries, the latest first. Entries that are added meanwhile are left out. */
+/** Yields all of a world's audit entries, newest first. Skips entries that are added during the iteration. */
 async function entriesOf(store: Store, world: string) {
   const { shownEntries } = await import("../routes/audit.js");
   return (async function* () {
@@ -96,5 +96,5 @@ const printCsv = (entries: AsyncIterable<Shown>) =>
 
 /** `foyer audit …` */
 export const auditCommand = new Command("audit")
-  .description("print what people with rights did")
+  .description("print the audit of a world")
   .addCommand(listAudit);

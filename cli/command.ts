@@ -9,34 +9,35 @@ import { Failure } from "../schemas/plain/failure.js";
 import { textFault, type TextOptions } from "../schemas/plain/texts.js";
 import { context, warn } from "./output.js";
 
-// A command imports what it works with when it runs, by `import()`. So
-// `foyer help` answers at once, and `foyer token` does not load a server.
+// Commands import their dependencies lazily, with `import()`, so that `foyer help` is instant and
+// `foyer token` does not load a server.
 
 /**
- * Makes a command with what all commands have: `--json` for machines, and an
- * example in its help.
- * @param nameAndArgs as in `show <id>`.
+ * Creates a command with the features that all commands share: the option `--json`, and an example
+ * in the help.
+ * @param nameAndArgs for example `show <id>`.
  */
 export function command(nameAndArgs: string, description: string, example: string): Command {
   const [name, ...args] = nameAndArgs.split(" ");
   const made = new Command(name)
     .description(description)
-    .option("--json", "print JSON, for machines")
+    .option("--json", "print JSON")
     .addHelpText("after", `\nExample:\n  $ foyer ${example}`);
   return args.length > 0 ? made.arguments(args.join(" ")) : made;
 }
 
 /**
- * The configuration of a command.
- * @throws {ConfigError} if it is wrong.
+ * Loads the configuration from the command's environment.
+ * @throws {ConfigError} if the configuration is invalid.
  */
 export const settings = (): Config => loadConfig(context().env, (line) => warn(`warning: ${line}`));
 
 /**
- * Runs something with the stores that the variables select, and closes them whatever happens.
- * @param options.create make a database where there is none; otherwise the
- *   command fails there, and not even the folder is made.
- * @throws {StoreError} `unusable` with one line that names the folder or the database.
+ * Runs a function with the stores that the environment variables select, and always closes the
+ * stores.
+ * @param options.create whether to create a missing database. By default, a missing database is an
+ * error, and not even the folder is created.
+ * @throws {StoreError} `unusable`, with a one-line message that names the folder or the database.
  */
 export async function withStore<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
@@ -46,8 +47,8 @@ export async function withStore<T>(
 }
 
 /**
- * Like {@link withStore} for what changes nothing: where there is no database,
- * it runs with an empty one in a temporary folder.
+ * Like {@link withStore}, for read-only functions. If there is no database, the function runs with
+ * an empty database in a temporary folder.
  */
 export async function withStoreOrEmpty<T>(
   run: (store: Store, files: FileStore) => Promise<T>,
@@ -66,8 +67,9 @@ export async function withStoreOrEmpty<T>(
 }
 
 /**
- * Runs something with the stores of a configuration. Only `foyer serve` upgrades them.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Runs a function with the stores that a configuration selects. Only `foyer serve` uses this
+ * function to upgrade the stores.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function withEngines<T>(
   {
@@ -96,7 +98,7 @@ export async function withEngines<T>(
   }
 }
 
-/** Makes a parser of arguments: a value that is not such a text is wrong usage. */
+/** Creates an argument parser that rejects strings that violate the given rules. */
 export function checked(text: TextOptions): (value: string) => string {
   return (value) => {
     const fault = textFault(text, value);
@@ -106,15 +108,15 @@ export function checked(text: TextOptions): (value: string) => string {
 }
 
 /**
- * The address where clients find the server of a configuration.
- * @throws {Failure} if only the running server knows it.
+ * Returns the URL at which clients can reach the configured server.
+ * @throws {Failure} if only the running server knows its port.
  */
 export function addressIn({ publicUrl, host, port }: Config): string {
   if (publicUrl !== undefined) return publicUrl;
   if (port === 0) {
-    throw new Failure("PORT is 0, so only the server knows its port; set PUBLIC_URL");
+    throw new Failure("PORT is 0, so the port is unknown; set PUBLIC_URL");
   }
-  // "Every interface" is no address that a client could use.
+  // Clients cannot connect to a wildcard address.
   const name = /^(0\.0\.0\.0|::)$/.test(host) ? "localhost" : host;
   return `http://${name.includes(":") ? `[${name}]` : name}:${port}`;
 }

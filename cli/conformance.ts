@@ -1,10 +1,18 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
-import type { BorrowedServer, Outcome, rowsNamed, Target } from "../conformance/borrowed-server.js";
+import type { RemoteServer, Outcome, rowsNamed, Target } from "../conformance/borrowed-server.js";
 import type { Access } from "../conformance/server.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { worldId } from "../schemas/plain/texts.js";
 import { checked, command } from "./command.js";
-import { context, counted, type JsonOption, type Line, print, printLines, warn } from "./output.js";
+import {
+  context,
+  counted,
+  type JsonOption,
+  type OutputLine,
+  print,
+  printLines,
+  warn,
+} from "./output.js";
 
 interface ConformanceOptions extends JsonOption {
   world?: string;
@@ -14,17 +22,17 @@ interface ConformanceOptions extends JsonOption {
   only?: string[];
 }
 
-/** The issuer of the keys that `foyer world create` makes. Their audience is the id of the world. */
+/** The issuer of keys that `foyer world create` generates. The audience of such a key is the world's id. */
 const ISSUER = "foyer";
 
-/** Reads the address of a server. */
+/** Parses a server URL. The URL must not contain credentials, a query or a fragment. */
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
     throw new InvalidArgumentError("It must begin with http:// or https://.");
   }
   if (url.username || url.password) {
-    throw new InvalidArgumentError("It must be free of a password.");
+    throw new InvalidArgumentError("It must not contain a password.");
   }
   return url.href.replace(/\/$/, "");
 }
@@ -32,58 +40,58 @@ function addressOf(text: string): string {
 /** `foyer conformance …` */
 export const conformanceCommand = command(
   "conformance",
-  "check a server of the websocket protocol, this one or another, from outside",
+  "test from outside whether a server speaks the websocket protocol",
   "conformance http://127.0.0.1:8375 --world conformance --only poll",
 )
   .addArgument(
-    new Argument("<url...>", "the address of the server, or of each of its nodes").argParser(
+    new Argument("<url...>", "the URL of the server, or of each of its nodes").argParser(
       (text, urls: string[] = []) => [...urls, addressOf(text)],
     ),
   )
   .addOption(
     new Option(
       "--world <id>",
-      "the world to run in, or CONFORMANCE_WORLD; it may have no rooms",
+      "the world to run in, without rooms; or CONFORMANCE_WORLD",
     ).argParser(checked(worldId)),
   )
-  .option("--issuer <issuer>", `the issuer of its key, or CONFORMANCE_ISSUER, or else ${ISSUER}`)
+  .option("--issuer <issuer>", `the issuer of its key, or CONFORMANCE_ISSUER; ${ISSUER} by default`)
   .option(
     "--audience <audience>",
-    "the audience of its key, or CONFORMANCE_AUDIENCE, or else the id of the world",
+    "the audience of its key, or CONFORMANCE_AUDIENCE; the id of the world by default",
   )
   .addOption(
     new Option(
       "--foreign-world <id>",
-      "another world of the server, for a person who may learn nothing; or CONFORMANCE_FOREIGN_WORLD",
+      "another world on the server, to test the isolation between worlds; or CONFORMANCE_FOREIGN_WORLD",
     ).argParser(checked(worldId)),
   )
   .addOption(
     new Option(
       "--only <command>",
-      "run the rows whose names begin so; may be given more than once",
+      "run only rows whose names begin with this; may be repeated",
     ).argParser((text, all: string[] = []) => [...all, text]),
   )
   .addHelpText(
     "after",
     `
-The secrets of the keys are variables, because a command line is no secret:
+Pass the secrets of the keys in variables, because other users can read command lines:
   CONFORMANCE_SECRET            of the key of --world
   CONFORMANCE_FOREIGN_SECRET    of the key of --foreign-world, with
   CONFORMANCE_FOREIGN_ISSUER    and
-  CONFORMANCE_FOREIGN_AUDIENCE  if they are not ${ISSUER} and the id of that world
+  CONFORMANCE_FOREIGN_AUDIENCE  unless they are ${ISSUER} and the id of that world
 
-It creates rooms, users and messages in the world, deletes them after each row, and
-puts the title, the config and the rules of the world back at the end. Announcements
-stay, archived. Take an unused world.`,
+The run creates rooms, users and messages in the world, deletes them after each row,
+and restores the world's title, config and rules at the end. Announcements stay,
+archived. Use a world made for this.`,
   )
   .action(async (urls: string[], options: ConformanceOptions, self: Command) => {
     const target = targetOf(urls, options, self);
-    const { BorrowedServer, rowsNamed } = await import("../conformance/borrowed-server.js");
+    const { RemoteServer, rowsNamed } = await import("../conformance/borrowed-server.js");
     const { only, json } = options;
     const chosen = rowsNamed(only);
     const unknown = only?.find((name) => rowsNamed([name]).length === 0);
     if (unknown !== undefined) self.error(`no row begins with '${unknown}'`);
-    const server = new BorrowedServer(target);
+    const server = new RemoteServer(target);
     await server.openWorlds();
     announce(target, chosen.length);
     const began = Date.now();
@@ -119,7 +127,7 @@ stay, archived. Take an unused world.`,
     }
   });
 
-/** The server and the keys that options and variables name. */
+/** Returns the server and the keys that the options and environment variables select. */
 function targetOf(urls: string[], options: ConformanceOptions, self: Command): Target {
   const { env } = context();
   const world = options.world ?? env.CONFORMANCE_WORLD;
@@ -131,8 +139,8 @@ function targetOf(urls: string[], options: ConformanceOptions, self: Command): T
 }
 
 /**
- * The key of a world.
- * @param prefix of the names of its variables.
+ * Returns a world's id and key.
+ * @param prefix the prefix of the environment variables that describe the key.
  */
 function accessOf(
   self: Command,
@@ -155,29 +163,30 @@ function accessOf(
   };
 }
 
-/** Says what the run changes, before it changes anything. */
+/** Warns about the changes that the run will make. */
 function announce({ urls, access, foreign }: Target, rows: number): void {
   const { world } = access;
   const what = counted("rows", rows);
-  warn(`${what} to run in the world ${world} of ${urls[0]}, about two seconds each`);
+  warn(`running ${what} in the world ${world} on ${urls[0]}, about two seconds each`);
   warn(
-    `the run creates rooms, users, messages, questions and polls with "conformance" in their names, and deletes them; announcements stay, archived`,
+    `the run creates rooms, users, messages, questions and polls with "conformance" in their names, and deletes them; its announcements stay, archived`,
   );
   warn(
-    `meanwhile ${world} has another title, the config and rules of a new world, and one key more; at the end it has its own again`,
+    `during the run, ${world} has another title, the config and rules of a new world, and an additional key; the run restores them at the end`,
   );
   if (!foreign) {
-    warn("without --foreign-world, what people of other worlds may do is not checked");
+    warn("without --foreign-world, the isolation between worlds is not tested");
   }
 }
 
 /**
- * Runs rows one after the other, until all have run or the operator stops it, and cleans up.
- * @param report receives each outcome.
- * @returns also why the run could not continue, or the world is not as it was.
+ * Runs the rows sequentially until every row has run or the operator stops the run, and then cleans
+ * up.
+ * @param report receives the outcome of each row.
+ * @returns the outcomes, and an error if the run could not continue or the world was not restored.
  */
 async function runAll(
-  server: BorrowedServer,
+  server: RemoteServer,
   chosen: ReturnType<typeof rowsNamed>,
   report: (outcome: Outcome) => void,
 ): Promise<{ outcomes: Outcome[]; fault?: Error | undefined }> {
@@ -187,7 +196,7 @@ async function runAll(
     stopped = true;
     warn("stopping after this row");
   };
-  // A second signal ends the process where it is.
+  // A second signal kills the process.
   for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, stop);
   let fault: Error | undefined;
   try {
@@ -201,13 +210,13 @@ async function runAll(
   } catch (error) {
     fault = error as Error;
   }
-  // What went wrong first says more.
+  // The first error is the most informative.
   await server.close().catch((error: Error) => void (fault ??= error));
   for (const signal of ["SIGINT", "SIGTERM"]) process.off(signal, stop);
   return { outcomes, fault };
 }
 
-const linesOf = ({ name, status, faults = [], reason }: Outcome): Line[] => [
+const linesOf = ({ name, status, faults = [], reason }: Outcome): OutputLine[] => [
   `${status}  ${name}${reason === undefined ? "" : `: ${reason}`}`,
   ...faults.map((fault) => `        ${fault}`),
 ];

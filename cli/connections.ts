@@ -17,16 +17,16 @@ import {
 import { command, settings } from "./command.js";
 import { type JsonOption, print, printList } from "./output.js";
 
-/** How long a process may take to answer, in milliseconds. */
+/** Timeout for a response from a process, in milliseconds. */
 const CONTROL_TIMEOUT_MS = 5_000;
 
-/** How many connections one request names. */
+/** Maximum number of connections that one request can end. */
 const LOT = 500;
 
-/** The longest pause between two connections, in milliseconds. */
+/** Maximum value of `--interval`, in milliseconds. */
 const MAX_INTERVAL = 60_000;
 
-/** Whether a text matches a pattern, in which each `*` stands for any characters. */
+/** Whether a string matches a pattern, in which each `*` matches any sequence of characters. */
 function matches(pattern: string, text: string): boolean {
   const [start = "", ...parts] = pattern.split("*");
   const end = parts.pop();
@@ -44,9 +44,11 @@ function matches(pattern: string, text: string): boolean {
 
 /**
  * Sends a request to one process of a server.
- * @param path of its socket.
- * @returns the lines of the answer and its end; undefined if the process is dead.
- * @throws {Failure} if there is no complete answer.
+ * @param path the path of the process's socket.
+ * @returns the response's lines, and the count in the response's last line, or undefined if the
+ * process is dead.
+ * @throws {Failure} if the process refuses access, does not respond completely, or runs another
+ * version of Foyer.
  */
 async function ask(
   path: string,
@@ -63,22 +65,24 @@ async function ask(
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "ECONNREFUSED" || code === "ENOENT") return undefined;
     if (code === "EACCES" || code === "EPERM") {
-      throw new Failure(`cannot ask ${path}: ${code}; run this as the user of the server`);
+      throw new Failure(
+        `cannot connect to ${path}: ${code}; run this command as the server's user`,
+      );
     }
   } finally {
     socket.destroy();
   }
   const lines = text.split("\n");
-  // After the last newline there is nothing.
+  // A complete response ends with a newline, so the last part is empty.
   if (lines.pop() !== "" || !lines.at(-1)?.startsWith('{"done":')) {
-    throw new Failure(`process ${basename(path, ".sock")} did not answer`);
+    throw new Failure(`process ${basename(path, ".sock")} did not respond`);
   }
   try {
     const { done } = answered(lines.pop()!, isEnd) as ControlEnd;
     const listed = lines.map((line) => answered(line, isListed));
     return { lines: listed as ListedConnection[], done };
   } catch {
-    throw new Failure(`process ${basename(path, ".sock")} is of another Foyer`);
+    throw new Failure(`process ${basename(path, ".sock")} runs another version of Foyer`);
   }
 }
 
@@ -95,23 +99,26 @@ const isListed = isRecord({
   closing: isFlag,
 });
 
-/** Reads a line. @throws an error if it has another shape. */
+/**
+ * Parses a line of a response.
+ * @throws {Error} if the line has an unexpected shape.
+ */
 function answered(line: string, isShape: Shape): unknown {
   const value: unknown = JSON.parse(line);
-  if (!isShape(value)) throw new Error("It has another shape.");
+  if (!isShape(value)) throw new Error("It has an unexpected shape.");
   return value;
 }
 
-/** A connection, and the socket of the process that serves it. */
+/** A connection, with the socket of the process that serves it. */
 interface Found extends ListedConnection {
   path: string;
 }
 
 /**
  * Finds the connections of all processes that serve DATA_DIR.
- * @param world a pattern.
- * @returns also what to throw at the end, if some process did not answer.
- * @throws {Failure} if no server runs there, or no process answers.
+ * @param world a pattern for world ids.
+ * @returns the connections, and an error to throw at the end if a process did not respond.
+ * @throws {Failure} if DATA_DIR has no database, no server runs on it, or no process responds.
  */
 async function find(world: string): Promise<{ found: Found[]; fault: Failure | undefined }> {
   const { dataDir, engines } = settings();
@@ -145,7 +152,7 @@ async function find(world: string): Promise<{ found: Found[]; fault: Failure | u
 
 const listConnections = command(
   "list [world]",
-  "list who is connected by websocket; without a world, to any",
+  "list the open websockets of a world, or of all worlds",
   "connections list 'summit*'",
 ).action(async (world: string = "*", { json }: JsonOption) => {
   const { found, fault } = await find(world);
@@ -174,12 +181,12 @@ interface PaceOption extends JsonOption {
   interval: number;
 }
 
-/** Makes a command that ends connections. */
+/** Creates a command that ends connections. */
 const ending = (what: "drop" | "reload", done: string, description: string, example: string) =>
   command(`${what} [world]`, description, example)
     .option(
       "--interval <ms>",
-      "the pause between two connections, in milliseconds",
+      "the delay between two connections, in milliseconds",
       milliseconds,
       0,
     )
@@ -190,7 +197,10 @@ const ending = (what: "drop" | "reload", done: string, description: string, exam
       if (fault) throw fault;
     });
 
-/** @returns how many connections were still there. */
+/**
+ * Drops connections, or makes their clients reload the page.
+ * @returns the number of connections that were still open.
+ */
 async function end(what: "drop" | "reload", found: Found[], interval: number): Promise<number> {
   let count = 0;
   const size = interval > 0 ? 1 : LOT;
@@ -205,7 +215,7 @@ async function end(what: "drop" | "reload", found: Found[], interval: number): P
   return count;
 }
 
-/** The ids of connections, by the socket of their process. */
+/** Groups the ids of connections by the path of the socket of the process that serves the connection. */
 function byPath(found: Found[]): Map<string, string[]> {
   const ids = new Map<string, string[]>();
   for (const { path, id } of found) {
@@ -230,7 +240,7 @@ export const connectionsCommand = new Command("connections")
     ending(
       "drop",
       "dropped",
-      "end connections at once, without a word; clients connect again",
+      "end connections immediately, without a close frame; clients reconnect",
       "connections drop summit",
     ),
   )
@@ -238,7 +248,7 @@ export const connectionsCommand = new Command("connections")
     ending(
       "reload",
       "reloaded",
-      "make clients load their page again; connections end 2 seconds later",
+      "make clients reload their page; connections end 2 seconds later",
       "connections reload summit --interval 20",
     ),
   );

@@ -8,7 +8,7 @@ import { type JsonOption, print, printList } from "./output.js";
 
 const toTime = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** A file with the field names of the API. */
+/** Converts a file record to the API's field names. */
 const toJson = ({ id, key, size, sha256, type, ...file }: FileRecord) => ({
   id,
   path: `/media/${key}`,
@@ -70,7 +70,7 @@ const showFile = command(
       `Uploaded  ${shown.uploaded_at}`,
       `User      ${shown.user_id ?? "nobody"}`,
       `Key       ${shown.key}`,
-      `Bytes     ${shown.is_there ? "there" : "missing; run foyer check"}`,
+      `Bytes     ${shown.is_there ? "present" : "missing; run foyer check"}`,
     ]);
   }),
 );
@@ -80,13 +80,13 @@ const deleteOneFile = command(
   "delete a file and its record",
   "file delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10 --yes",
 )
-  .requiredOption("--yes", "confirm: this cannot be undone")
+  .requiredOption("--yes", "confirm the deletion, which cannot be undone")
   .action(async (world: string, id: string, { json }: JsonOption) => {
     await withStore(async (store, files) => {
       await findWorld(store, world);
       await deleteFile({ store, files }, world, id);
     });
-    print(json, { deleted: id }, [`The file ${id} is deleted.`]);
+    print(json, { deleted: id }, [`Deleted the file ${id}.`]);
   });
 
 /** `foyer file …` */

@@ -9,7 +9,7 @@ import { MAX_DOCUMENT } from "../schemas/plain/program.js";
 import { addressIn, command, settings, withStore } from "./command.js";
 import { context, counted, type JsonOption, print } from "./output.js";
 
-/** An operator sees and changes everything. */
+/** Operators can see and change everything. */
 const EVERYTHING = { edits: true, sees: () => true };
 
 interface ImportOptions extends JsonOption {
@@ -20,11 +20,11 @@ interface ImportOptions extends JsonOption {
 
 const importProgram = command(
   "import <world> <file>",
-  'make the program agree with a document of pretalx, frab, a calendar or a table; "-" reads stdin',
+  'update the program from a pretalx, frab, iCalendar or CSV document; "-" reads stdin',
   "program import summit schedule.json --create-rooms",
 )
-  .option("--dry-run", "report what it would do, and write nothing")
-  .option("--create-rooms", "make the rooms that the world lacks")
+  .option("--dry-run", "report the changes without making them")
+  .option("--create-rooms", "create the rooms that the world lacks")
   .option("--remove-missing", "delete imported sessions that the document no longer has")
   .action(async (id: string, file: string, options: ImportOptions) => {
     const { json, ...how } = options;
@@ -88,7 +88,7 @@ const exportProgram = command(
   "program export summit --format ics > summit.ics",
 )
   .addOption(
-    new Option("--format <format>", "what it is written as").choices(FORMATS).default("json"),
+    new Option("--format <format>", "the format of the output").choices(FORMATS).default("json"),
   )
   .action(async (id: string, { format, json }: ExportOptions) => {
     const text = await withStore(async (store) => {
@@ -100,7 +100,7 @@ const exportProgram = command(
       const found = await programs.export(world, EVERYTHING, format, page);
       return (await found.bytes()).toString();
     });
-    // In JSON for machines, a calendar is a text.
+    // With `--json`, a calendar is printed as a JSON string.
     const whole = format === "ics" && json ? JSON.stringify(text) : text;
     context().stdout.write(`${whole.trimEnd()}${format === "ics" && !json ? "\r\n" : "\n"}`);
   });

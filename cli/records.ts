@@ -4,15 +4,15 @@ import { chat, directEvents } from "../db/results/chat-results.js";
 import { polls, questions } from "../db/results/items.js";
 import { type NamedRoom, pages, type Results } from "../db/results/results.js";
 import { findWorld } from "../db/world-management.js";
-import { csvRow } from "../schemas/plain/csv.js";
+import { csvRow } from "../schemas/plain/sheets/csv.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { command, withStore } from "./command.js";
 import { type JsonOption, printList, writeAll } from "./output.js";
 
 /**
- * The rooms of a world, in the order of its list.
- * @param asked the id or the exact name of the only one that is meant; all by default.
- * @throws {Failure} if there is no such room, or several have the name.
+ * Returns a world's rooms, in list order.
+ * @param asked the id or the exact name of a single room. By default, all rooms are returned.
+ * @throws {Failure} if the room does not exist, or if several rooms have the name.
  */
 const roomsIn = async (
   store: Store,
@@ -40,28 +40,31 @@ async function findRoom(store: Store, world: string, asked: string): Promise<Nam
   return named[0];
 }
 
-/** What every command of {@link recordsCommand} takes. */
+/** The options of every command that {@link recordsCommand} creates. */
 interface RecordsOptions extends JsonOption {
   room?: string;
   format: "json" | "csv";
 }
 
-/** Makes a command that prints records of the rooms of a world, as JSON or CSV. */
+/** Creates a command that prints records of a world's rooms, as JSON or CSV. */
 const recordsCommand = (...args: Parameters<typeof command>): Command =>
   command(...args)
     .option("--room <room>", "only this room: its id, or its exact name")
     .addOption(
-      new Option("--format <format>", "how it is written").choices(["json", "csv"]).default("json"),
+      new Option("--format <format>", "the format of the output")
+        .choices(["json", "csv"])
+        .default("json"),
     )
     .hook("preAction", (self) => {
       const { json, format } = self.opts<RecordsOptions>();
-      if (json && format === "csv") self.error("--json is no CSV");
+      if (json && format === "csv") self.error("--json and --format csv exclude each other");
     });
 
 /**
- * Prints results of a world one by one, so memory does not grow with their number.
- * @param elsewhere gives the records that follow the records of all rooms; none by default.
- * @throws {Failure} if there is no such world or room, or several rooms have the name.
+ * Prints a world's results one by one, so that memory does not grow with the number of results.
+ * @param elsewhere yields records that belong to no room. These records are printed after the
+ * rooms' records.
+ * @throws {Failure} if the world or the room does not exist, or if several rooms have the name.
  */
 const printRecords = <T extends object>(
   world: string,
@@ -89,9 +92,9 @@ const printRecords = <T extends object>(
   });
 
 /**
- * The commands of a kind of items of a room.
- * @param name of one item.
- * @param shows what is printed with the items.
+ * Creates the commands for a kind of room item.
+ * @param name the singular name of the kind.
+ * @param shows the data printed along with the items.
  */
 const itemCommand = <T extends object>(name: string, results: Results<T>, shows: string) =>
   new Command(name)
@@ -99,7 +102,7 @@ const itemCommand = <T extends object>(name: string, results: Results<T>, shows:
     .addCommand(
       recordsCommand(
         "results <world>",
-        `print the ${name}s of the rooms of a world with their ${shows}, the oldest first`,
+        `print the ${name}s of a world's rooms with their ${shows}, oldest first`,
         `${name} results summit --room "Main stage" --format csv > ${name}s.csv`,
       ).action((world: string, options: RecordsOptions) => printRecords(world, options, results)),
     );
@@ -112,10 +115,10 @@ export const pollCommand = itemCommand("poll", polls, "results");
 
 const exportChat = recordsCommand(
   "export <world>",
-  "print all messages and other events of the rooms of a world, the oldest first",
+  "print all messages and other events of a world's rooms, oldest first",
   'chat export summit --room "Main stage" --format csv > chat.csv',
 )
-  .option("--direct", "also direct messages")
+  .option("--direct", "include direct messages")
   .action(
     (
       world: string,
@@ -123,7 +126,7 @@ const exportChat = recordsCommand(
       self: Command,
     ) => {
       if (direct && options.room !== undefined) {
-        self.error("direct messages belong to no room");
+        self.error("--direct and --room exclude each other");
       }
       const elsewhere = direct ? directEvents : undefined;
       return printRecords(world, options, chat, elsewhere);

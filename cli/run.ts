@@ -7,7 +7,8 @@ import { auditCommand } from "./audit.js";
 import { conformanceCommand } from "./conformance.js";
 import { connectionsCommand } from "./connections.js";
 import { fileCommand } from "./files.js";
-import { type Context, context, warn, within } from "./output.js";
+import { inviteCommand } from "./invite.js";
+import { type CliContext, context, warn, within } from "./output.js";
 import { programCommand } from "./program.js";
 import { chatCommand, pollCommand, questionCommand } from "./records.js";
 import { serveCommand } from "./serve.js";
@@ -25,6 +26,7 @@ const foyer = new Command("foyer")
   .version(version)
   .addCommand(serveCommand)
   .addCommand(worldCommand)
+  .addCommand(inviteCommand)
   .addCommand(tokenCommand)
   .addCommand(userCommand)
   .addCommand(auditCommand)
@@ -36,7 +38,7 @@ const foyer = new Command("foyer")
   .addCommand(connectionsCommand)
   .addHelpText(
     "after",
-    "\nEvery command exits with 0, 1 (it failed, and says why) or 2 (wrong usage).\nThe variables it reads: foyer help serve",
+    "\nEvery command exits with 0, 1 (it failed, with the reason) or 2 (incorrect usage).\nEnvironment variables: foyer help serve",
   );
 archiveCommands.forEach((archiving) => foyer.addCommand(archiving));
 foyer.addCommand(conformanceCommand);
@@ -44,13 +46,13 @@ addHelp(foyer);
 letThrow(foyer);
 
 /**
- * Runs a command. Several may run at once, each with its own context.
- * @param args as after `foyer` on a command line.
- * @param own instead of what the process has.
- * @returns the exit code. Errors go to stderr.
- * @throws a fault of Foyer itself.
+ * Runs a command. Several commands may run concurrently, each with its own context.
+ * @param args the arguments after `foyer` on a command line.
+ * @param own the context to use instead of the process.
+ * @returns the exit code. Errors are printed to stderr.
+ * @throws any error that is a bug in Foyer itself.
  */
-export async function run(args: readonly string[], own?: Context): Promise<number> {
+export async function run(args: readonly string[], own?: CliContext): Promise<number> {
   if (own) return within(own, () => run(args));
   try {
     await foyer.parseAsync(args, { from: "user" });
@@ -60,13 +62,16 @@ export async function run(args: readonly string[], own?: Context): Promise<numbe
   }
 }
 
-/** Adds `help [command...]` to a group and to those in it. Commander's own takes one word only. */
+/**
+ * Adds `help [command...]` to a group and its subgroups. Commander's own help command accepts only
+ * one command name.
+ */
 function addHelp(group: Command): void {
   if (group.commands.length === 0) return;
   group.commands.forEach(addHelp);
   group.helpCommand(false).addCommand(
     new Command("help")
-      .argument("[command...]", "as it is called, such as: world create")
+      .argument("[command...]", "the command, such as: world create")
       .description("display help for a command")
       .action((names: string[]) => {
         let found = group;
@@ -81,8 +86,8 @@ function addHelp(group: Command): void {
 }
 
 /**
- * Makes Commander throw its errors and print where the context says, at every
- * level. By itself, it would print them in a manner of its own and exit with 1.
+ * Makes a command and all its subcommands throw Commander's errors and print to the context. By
+ * default, Commander would print errors in its own format and exit with 1.
  */
 function letThrow(command: Command): void {
   command.exitOverride().configureOutput({
@@ -94,14 +99,14 @@ function letThrow(command: Command): void {
 }
 
 /**
- * Tells the operator what went wrong.
- * @returns the exit code that belongs to it.
- * @throws the error, if it is a fault of Foyer itself.
+ * Reports an error to the operator.
+ * @returns the matching exit code.
+ * @throws the error, if it is a bug in Foyer itself.
  */
 export function report(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0;
-    // Of a group without a command, the help was printed instead.
+    // If a group was called without a command, the help has already been printed.
     if (error.code !== "commander.help") warn(usageFault(error));
     return 2;
   }
@@ -115,7 +120,7 @@ export function report(error: unknown): number {
   return 1;
 }
 
-/** The message of Commander about wrong usage, as one line in the style of Foyer. */
+/** Formats Commander's usage error as one line in Foyer's style. */
 function usageFault({ message }: CommanderError): string {
   return message.replace(/^error: /, "").replace(/\n(?=\(Did you mean )/, " ");
 }
@@ -123,9 +128,9 @@ function usageFault({ message }: CommanderError): string {
 function adviceOn(error: Error): string {
   const reason = (error.cause ?? error) as { problem?: string; code?: string };
   const { problem, code } = reason;
-  if (problem === "busy") return "another process is writing, so try again";
+  if (problem === "busy") return "another process is writing; try again";
   if (problem === "full" || code === "ENOSPC" || code === "EDQUOT") {
-    return "make room on the disk, and try again";
+    return "free up disk space, and try again";
   }
   return "";
 }

@@ -5,20 +5,20 @@ import type { Cluster } from "../cluster.js";
 import { type Config, loadConfig, type Variable, variables } from "../config.js";
 import type { FileStore } from "../db/contract/file-store.js";
 import type { Store } from "../db/contract/store.js";
-import { signToken } from "../db/world-management.js";
+import { invitationLink, lostHostLink, signToken } from "../db/world-management.js";
 import type { SetupKey } from "../plugins/setup.js";
 import { linkTo } from "../schemas/plain/links.js";
 import type { World } from "../schemas/worlds.js";
 import type { Server } from "../server.js";
 import { command, withEngines } from "./command.js";
 import { scheduleDemo } from "./demo/demo-program.js";
-import { DEMO, DEMO_HOST, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
+import { DEMO, demoHost, ensureDemo, personOf, pointDemo } from "./demo/demo.js";
 import { context, printLines } from "./output.js";
 
-/** How long a stopped server waits until its log is read, in milliseconds. */
+/** Maximum time for a stopped server to flush its log, in milliseconds. */
 const LOG_FLUSH_TIMEOUT = 1000;
 
-/** The variables, for the help of the command. */
+/** The environment variables, for the command's help. */
 const tableOfVariables = Object.entries<Variable>(variables)
   .map(([name, { fallback, means }]) => {
     const defaults = fallback && ` (${fallback})`;
@@ -39,12 +39,12 @@ export const serveCommand = command(
   "serve --demo",
 )
   .addHelpText("after", `\nVariables, and their defaults:\n${tableOfVariables}`)
-  .option("--demo", `on an empty server, make the world "${DEMO}" to try things in`)
-  // For tests, which leave them out by default.
+  .option("--demo", `on an empty server, create the demo world "${DEMO}"`)
+  // For tests, where `--no-people` is the default.
   .addOption(new Option("--people").hideHelp())
   .option(
     "--no-people",
-    "with --demo, leave out the simulated people, who talk while others are connected",
+    "with --demo, leave out the simulated people, who chat while others are connected",
   )
   .action(async ({ demo, json, people = true }: ServeOptions) => {
     const warnings: string[] = [];
@@ -62,75 +62,82 @@ export const serveCommand = command(
       ? await startSeveral(config, demo)
       : await startOne(config, demo);
     const address = config.publicUrl ?? server.address;
+    let host = "";
     if (world) {
       const finish = async (store: Store, files: FileStore) => {
         await pointDemo(store, address);
         const now = Date.now();
         await scheduleDemo({ store, files, world: DEMO, address, now });
+        host = await invitationLink(world, await demoHost(store), address);
       };
       await (isWhole(server)
         ? finish(server.app.store, server.app.files)
         : withEngines(config, {}, finish));
     }
     if (isWhole(server)) server.prepared();
+    const find = (store: Store) => lostHostLink(store, address);
+    const lost =
+      setup && server.worlds === 1
+        ? await (isWhole(server) ? find(server.app.store) : withEngines(config, {}, find))
+        : undefined;
     const setupLink = setup && server.worlds === 0 ? `${address}/setup#${setup.secret}` : undefined;
     if (demo || json) {
-      const sample = world && (await tourOf(world, address, config.web.on));
+      const sample = world && (await tourOf(world, address, config.web.on ? host : undefined));
       const { lines = [], ...made } = sample ?? {};
       printLines(
         json
-          ? // On one line, because the lines around it are the log.
-            [JSON.stringify({ address, setup: setupLink, ...made })]
+          ? // Printed as a single line, because it appears among the lines of the log.
+            [JSON.stringify({ address, setup: setupLink, console: lost, ...made })]
           : ["", `Foyer serves ${address}`, ...lines, ""],
       );
     } else if (setupLink !== undefined) {
-      printLines([`Set up your event: ${setupLink}`]);
-    }
+      // Browsers permit passkeys only where the address is a name.
+      const named = setupLink.replace("http://127.0.0.1:", "http://localhost:");
+      printLines([`Set up your event: ${named}`]);
+    } else if (lost !== undefined) printLines([`Open the console of your event: ${lost}`]);
     const life = world && people ? await peopleOf(world, config, server) : undefined;
     await stopSignal();
     life?.stop();
     await server.stop();
-    // Now only a stalled reader of the log can keep the process running.
+    // By now, only a stalled reader of the log can keep the process running.
     setTimeout(() => process.exit(), LOG_FLUSH_TIMEOUT).unref();
   });
 
 /**
- * A promise that rejects without a handler would end the process. It is a fault of Foyer,
- * and no reason to end the connections of everybody.
+ * Logs unhandled rejections. They would otherwise end the process, but a bug in Foyer is no reason
+ * to disconnect everyone.
  */
 async function logRejections({ logLevel }: Config): Promise<void> {
   const { createLogger } = await import("../plugins/logging.js");
   const log = await createLogger(logLevel);
-  process.on("unhandledRejection", (err) =>
-    log.error({ err }, "a promise was rejected that nothing handles"),
-  );
+  process.on("unhandledRejection", (err) => log.error({ err }, "unhandled promise rejection"));
 }
 
 interface Started {
   server: Server | Cluster;
-  /** The demo world, if it is asked for. */
+  /** The demo world, if requested. */
   world?: World | undefined;
   setup?: SetupKey | undefined;
 }
 
-/** Serves in this process, whose engines also make the demo. */
+/** Serves in this process, and creates the demo with the server's own engines. */
 async function startOne(config: Config, demo?: boolean): Promise<Started> {
   const { startServer } = await import("../server.js");
   const made: Omit<Started, "server"> = {};
   const server = await startServer(config, undefined, async (store) => {
-    if (demo) made.world = await ensureDemo(store);
+    if (demo) made.world = await ensureDemo(store, config.calls.livekit !== undefined);
     return (made.setup = await setupFor(config, made.world));
   });
   return { server, ...made };
 }
 
-/** Serves in workers. The database must exist before they open it at the same time. */
+/** Serves in worker processes. The database must exist before the workers open it concurrently. */
 async function startSeveral(config: Config, demo?: boolean): Promise<Started> {
   const { world, worlds } = await withEngines(
     config,
     { create: true, upgrade: true },
     async (store) => ({
-      world: demo ? await ensureDemo(store) : undefined,
+      world: demo ? await ensureDemo(store, config.calls.livekit !== undefined) : undefined,
       ...(await store.counts()),
     }),
   );
@@ -145,10 +152,13 @@ async function setupFor({ web }: Config, demo?: World) {
   return freshSetupKey();
 }
 
-/** Whether a server has one process. */
+/** Whether a server runs in a single process. */
 const isWhole = (server: object): server is Server => "app" in server;
 
-/** The simulated people of the demo, if one process serves it: several would each bring them. */
+/**
+ * Starts the demo's simulated people if the server runs in a single process with the embedded
+ * database. Otherwise, each process would start its own simulated people.
+ */
 async function peopleOf(world: World, { engines }: Config, server: Server | Cluster) {
   if (!isWhole(server) || engines.database) return undefined;
   const { DemoPeople } = await import("./demo/demo-people.js");
@@ -166,25 +176,22 @@ async function peopleOf(world: World, { engines }: Config, server: Server | Clus
   });
 }
 
-/** @param hasPages whether the server has pages for people. */
-async function tourOf(world: World, address: string, hasPages: boolean) {
+/**
+ * Returns the demo's links, and instructions for trying the demo.
+ * @param host the host's link; undefined if the server has no pages for people.
+ */
+async function tourOf(world: World, address: string, host: string | undefined) {
   const { id } = world;
   const token = await signToken(world);
-  const links = hasPages
-    ? {
-        event: linkTo("event", { address, world: id }),
-        console: linkTo("console", {
-          address,
-          world: id,
-          token: await signToken(world, DEMO_HOST),
-        }),
-      }
-    : undefined;
+  const links = host !== undefined && {
+    event: linkTo("event", { address, world: id }),
+    console: host,
+  };
   const lines = [
     "",
-    `The world "${id}" is there to try things in.`,
+    `The demo world "${id}" is ready.`,
     "",
-    "A token for 30 days:",
+    "A token, valid for 30 days:",
     "",
     `  ${token}`,
     "",
@@ -194,7 +201,7 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
     ...(links
       ? [
           "",
-          "To run it in a browser, as its host:",
+          "To host it, open its console in a browser:",
           "",
           `  ${links.console}`,
           "",
@@ -207,21 +214,21 @@ async function tourOf(world: World, address: string, hasPages: boolean) {
   return { world: id, token, ...(links && { links }), lines };
 }
 
-/** A warning if other users of this machine may enter the folder of the data. */
+/** Returns a warning if other users of this machine can access the data folder. */
 function openFolder({ dataDir, engines }: Config): string[] {
   if (engines.database && engines.bucket) return [];
   const stats = statSync(dataDir, { throwIfNoEntry: false });
-  // Windows has no such modes.
+  // Windows does not have Unix permission bits.
   if (!stats?.isDirectory() || process.platform === "win32") return [];
   const { mode } = stats;
   if ((mode & 0o077) === 0) return [];
   const octal = (mode & 0o777).toString(8).padStart(4, "0");
   return [
-    `DATA_DIR: ${dataDir} has mode ${octal}, so other users of this machine may enter it, where the data is; chmod 700 closes it`,
+    `DATA_DIR: ${dataDir} has mode ${octal}, so other users of this machine can access the data; restrict it with chmod 700`,
   ];
 }
 
-/** Resolves with the first SIGTERM or SIGINT. A second one kills the process. */
+/** Resolves on the first SIGTERM or SIGINT. A second signal kills the process. */
 function stopSignal(): Promise<void> {
   return new Promise((resolve) => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {

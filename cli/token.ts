@@ -16,37 +16,37 @@ export const tokenCommand = command(
   "print a token for the API",
   "token summit --uid 42 --trait attendee --expires 12h",
 )
-  .addOption(new Option("--uid <uid>", "the user it is for").argParser(checked(uid)))
+  .addOption(new Option("--uid <uid>", "the user of the token").argParser(checked(uid)))
   .addOption(
     new Option(
       "--name <name>",
-      "the name that a new user begins with; without --uid, the token is for a new user",
+      "the initial name of a new user; without --uid, the token is for a new user",
     ).argParser(checked({ type: "string", minLength: 1, maxLength: 300 })),
   )
   .addOption(
-    new Option("--trait <trait>", "a trait of its bearer; may be given more than once")
+    new Option("--trait <trait>", "a trait of its bearer; may be repeated")
       .argParser((trait, traits: string[] = []) => [...traits, checkTrait(trait)])
       .default(undefined, ADMINISTRATOR.join(", ")),
   )
   .addOption(
-    new Option("--expires <time>", "how long it is valid: 90s, 30m, 12h, 30d")
+    new Option("--expires <time>", "the validity, such as 90s, 30m, 12h or 30d")
       .argParser((text) => {
         if (/^[1-9]\d{0,5}[smhd]$/.test(text)) return text;
-        throw new InvalidArgumentError("A time looks like 90s, 30m, 12h or 30d.");
+        throw new InvalidArgumentError("It must be a time such as 90s, 30m, 12h or 30d.");
       })
       .default("30d"),
   )
   .addOption(
     new Option(
       "--link [page]",
-      "print a link that signs its reader in, without --uid as a new user; it is at PUBLIC_URL, or else at HOST and PORT",
+      "print a link that signs its reader in, as a new user without --uid; it uses PUBLIC_URL, or else HOST and PORT",
     )
       .choices(["console", "event"])
       .preset("console"),
   )
   .action(
     async (id: string, { json, uid, name, trait, expires, link: page }: TokenCommandOptions) => {
-      // First, because it may fail.
+      // Computed before anything is recorded, because `addressIn` may throw.
       const address = page && addressIn(loadConfig(context().env));
       const world = await withStore(async (store) => {
         const found = await findWorld(store, id);
@@ -54,7 +54,7 @@ export const tokenCommand = command(
         return found;
       });
       const token = await signToken(world, {
-        // Over a websocket, only a token with a uid logs anybody in.
+        // Over a websocket, a token without a uid cannot log anyone in.
         uid: uid ?? ((page ?? name) ? randomUUID() : undefined),
         ...(name !== undefined && { profile: { display_name: name } }),
         ...(trait && { traits: trait }),

@@ -7,7 +7,7 @@ import { type JsonOption, print, printList } from "./output.js";
 
 const listUsers = command(
   "list <world>",
-  "list the users of a world, and what is stored of each",
+  "list the users of a world, with their stored data",
   "user list summit --json",
 ).action((world: string, { json }: JsonOption) =>
   withStore(async (store) => {
@@ -31,7 +31,7 @@ const listUsers = command(
         last_seen,
         traits.join(", "),
       ],
-      "There are no users yet: nothing was uploaded, and there was no login.",
+      "There are no users yet: nobody has logged in or uploaded a file.",
     );
   }),
 );
@@ -40,12 +40,12 @@ const timeOf = (milliseconds: number) => new Date(milliseconds).toISOString();
 
 const deleteUser = command(
   "delete <world> <user-id>",
-  "erase what identifies a user; the files and the messages of the user stay",
+  "erase a user's personal data; the user's files and messages stay",
   "user delete summit 0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10 --messages",
 )
   .option(
     "--messages",
-    "also erase the content of all messages of the user, who may be erased already",
+    "also erase the content of the user's messages; works for erased users, too",
   )
   .action(
     async (
@@ -56,18 +56,22 @@ const deleteUser = command(
       const emptied = await withStore(async (store) => {
         await findWorld(store, world);
         const user = messages ? await store.users.get(world, id) : undefined;
-        // First, so that the user sends no more.
+        // The user is erased first, and therefore cannot send any more messages.
         if (!user?.deleted) await store.users.erase(world, { user_id: id });
         return messages ? emptyMessages(store, world, id) : 0;
       });
       const count = `${emptied} ${emptied === 1 ? "message" : "messages"}`;
       print(json, { deleted: id, ...(messages && { messages: emptied }) }, [
-        `The user ${id} is erased${messages ? `, with the content of ${count}` : ""}.`,
+        `Erased the user ${id}${messages ? ` and the content of ${count}` : ""}.`,
       ]);
     },
   );
 
-/** @returns how many messages were erased. If it is killed, the next call erases the rest. */
+/**
+ * Erases the content of a user's messages.
+ * @returns the number of messages that this call erased. If the process is killed, the next call
+ * erases the rest.
+ */
 async function emptyMessages(store: Store, world: string, user: string): Promise<number> {
   let count = 0;
   for (let after: number | undefined = 0; after !== undefined;) {

@@ -1,25 +1,25 @@
 import { createReadStream } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import type { Lines } from "../db/contract/selections.js";
-import { isLaidInLines, isOfRows, relaid } from "../db/copies/world-lines.js";
+import type { LineSource } from "../db/contract/selections.js";
+import { isLaidInLines, isOfRows, toLines } from "../db/copies/world-lines.js";
 import { unnamedFile } from "../db/local/work-folder.js";
 import type { WorldCopy } from "../schemas/documents/world-document.js";
 import { Failure } from "../schemas/plain/failure.js";
 import { context } from "./output.js";
 
-/** An open tar with a world and its files. */
+/** An open tar file that contains a world and its files. */
 interface Archive {
   archive: number;
 }
 
 /**
- * Runs something with the document in a file.
- * @param file its path; "-" means stdin.
- * @throws {Failure} if it cannot be read, or is no document.
+ * Runs a function with the document in a file.
+ * @param file the path of the file; "-" means stdin.
+ * @throws {Failure} if the file cannot be read, or does not contain a document.
  */
 export async function withDocument<T>(
   file: string,
-  run: (document: WorldCopy | Lines | Archive) => Promise<T>,
+  run: (document: WorldCopy | LineSource | Archive) => Promise<T>,
 ): Promise<T> {
   const name = file === "-" ? "stdin" : file;
   const opened = await openDocument(file).catch((error: unknown) => {
@@ -32,7 +32,7 @@ export async function withDocument<T>(
   }
 }
 
-/** Opens a document, to be read several times. */
+/** Opens a document so that it can be read several times. */
 async function openDocument(file: string): Promise<FileHandle> {
   if (file === "-") return unnamedFile(context().stdin);
   const opened = await open(file);
@@ -41,8 +41,11 @@ async function openDocument(file: string): Promise<FileHandle> {
   return unnamedFile(createReadStream("", { fd: opened }));
 }
 
-/** The document in a file: an archive, its lines, or what an older Foyer exported. */
-async function documentIn(file: FileHandle, name: string): Promise<WorldCopy | Lines | Archive> {
+/** Returns the document in a file: an archive, lines, or an export from an older version of Foyer. */
+async function documentIn(
+  file: FileHandle,
+  name: string,
+): Promise<WorldCopy | LineSource | Archive> {
   try {
     const { bytesRead, buffer } = await file.read(Buffer.alloc(1024), 0, 1024, 0);
     const beginning = buffer.toString("latin1", 0, bytesRead);
@@ -66,8 +69,8 @@ const unreadable = (name: string, error: unknown): unknown =>
     ? new Failure(`${name} cannot be read: ${error.message}`, { cause: error })
     : error;
 
-/** Reads what an older Foyer exported, and what another program has laid out. */
-async function readWhole(bytes: Buffer, name: string): Promise<WorldCopy | Lines> {
+/** Reads an export from an older version of Foyer, or an export that another program has reformatted. */
+async function readWhole(bytes: Buffer, name: string): Promise<WorldCopy | LineSource> {
   let text: string;
   let document: unknown;
   try {
@@ -82,7 +85,7 @@ async function readWhole(bytes: Buffer, name: string): Promise<WorldCopy | Lines
   try {
     const losses = findLosses(text);
     if (losses) throw losses;
-    return isOfRows(document) ? { lines: relaid(document) } : readWorldDocument(document);
+    return isOfRows(document) ? { lines: toLines(document) } : readWorldDocument(document);
   } catch (error) {
     if (!(error instanceof InvalidData)) throw error;
     const faults = Object.entries(error.faults).map(

@@ -9,13 +9,13 @@ import { type NewWorld, newWorldCommand, worldLines } from "./worlds.js";
 /** `foyer world export …` */
 const exportCommand = command(
   "export <id>",
-  "print a world with its keys and all that it holds but chat and files as one JSON document, a row on each line",
+  "print a world with its keys and all its data except chat and files as one JSON document, one row per line",
   "world export summit > summit.json",
 )
-  .option("--with-history", "also its chat, direct messages included")
+  .option("--with-history", "include its chat, with direct messages")
   .option(
     "--with-files <archive>",
-    "write a new file: a tar with the document and all uploaded files",
+    "write a new tar with the document and all uploaded files instead",
   )
   .action(async (id: string, options: ExportOptions) => {
     const { withHistory = false, withFiles, json } = options;
@@ -44,7 +44,7 @@ interface ExportOptions extends JsonOption {
   withFiles?: string;
 }
 
-/** How many characters are written at once, at least. */
+/** Minimum number of characters per write. */
 const CHUNK = 64 * 1024;
 
 async function* textsOf(lines: AsyncIterable<string>): AsyncGenerator<string> {
@@ -61,10 +61,10 @@ async function* textsOf(lines: AsyncIterable<string>): AsyncGenerator<string> {
 /** `foyer world import …` */
 const importCommand = command(
   "import <file>",
-  'create the world in such a document, with its ids; "-" reads stdin',
+  'create the world in an exported document or tar, with its ids; "-" reads stdin',
   "world import summit.json --dry-run",
 )
-  .option("--dry-run", "report what it would do, and write nothing")
+  .option("--dry-run", "report the changes without making them")
   .action((file: string, options: JsonOption & { dryRun?: boolean }) =>
     withDocument(file, async (document) => {
       const { dryRun = false } = options;
@@ -83,13 +83,13 @@ const importCommand = command(
       const contents = inWords(counts);
       print(options.json, { id, domain, ...counts, dry_run: dryRun }, [
         dryRun
-          ? `It would create the world ${id} at ${domain} with ${contents}. Nothing was written.`
-          : `The world ${id} is at ${domain}, with ${contents}.`,
+          ? `This would create the world ${id} at ${domain} with ${contents}. Nothing was written.`
+          : `Created the world ${id} at ${domain} with ${contents}.`,
       ]);
     }),
   );
 
-/** The names of tables in the report of an import. */
+/** The tables in an import report, each with its name in the report. */
 const REPORTED = {
   rooms: "rooms",
   users: "users",
@@ -102,7 +102,10 @@ const REPORTED = {
   chat_events: "chat_events",
 };
 
-/** The first three are always there. */
+/**
+ * Returns the counts to report. The first three tables are always included; every other table is
+ * included only if it has rows.
+ */
 const countsOf = (rows: Readonly<Record<string, number>>) =>
   Object.fromEntries(
     Object.entries(REPORTED).flatMap(([table, name], i) =>
@@ -110,7 +113,10 @@ const countsOf = (rows: Readonly<Record<string, number>>) =>
     ),
   );
 
-/** What a document holds: always its rooms, and of the rest what there is. */
+/**
+ * Describes a document's contents. The rooms are always mentioned; all other contents are mentioned
+ * only if their count is not zero.
+ */
 const inWords = (counts: Record<string, number>): string =>
   Object.entries(counts)
     .filter(([what, count]) => what === "rooms" || count > 0)
@@ -122,7 +128,7 @@ const cloneCommand = newWorldCommand(
   "new-id",
   command(
     "clone",
-    "create a world with all that another holds but its files, its chat and its votes",
+    "copy a world, except its files, chat and votes",
     'world clone summit summit-2028 --title "Summit 2028" --domain 2028.example.org',
   ).argument("<id>", "the world to clone"),
 ).action(async (id: string, newId: string, { json, title, domain }: NewWorld) => {
@@ -130,5 +136,5 @@ const cloneCommand = newWorldCommand(
   print(json, world, worldLines(world));
 });
 
-/** The commands of `foyer world` for worlds as a whole. */
+/** The commands of `foyer world` that process whole worlds. */
 export const copyCommands = [exportCommand, importCommand, cloneCommand];

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { Argument, Command, Option } from "commander";
 import type { Store } from "../db/contract/store.js";
 import { PAGE_SIZE } from "../db/results/results.js";
@@ -7,8 +6,9 @@ import {
   deleteWorld,
   draftWorld,
   findWorld,
-  signToken,
-  type WorldReset,
+  invitationLink,
+  inviteHost,
+  type WorldResetOptions,
 } from "../db/world-management.js";
 import { linkTo } from "../schemas/plain/links.js";
 import { domain as domainText, title as titleText, worldId } from "../schemas/plain/texts.js";
@@ -16,7 +16,7 @@ import type { World, WorldKey } from "../schemas/worlds.js";
 import { addressIn, checked, command, settings, withStore } from "./command.js";
 import { type JsonOption, print, printList } from "./output.js";
 
-/** A world for people to read, with the secrets of its keys if it has them. */
+/** Formats a world for people, including its keys' secrets if they are present. */
 export function worldLines({
   id,
   title,
@@ -48,7 +48,10 @@ interface WithoutSecrets extends Omit<World, "config"> {
   config: { JWT_secrets: (Omit<WorldKey, "secret"> & Partial<WorldKey>)[] };
 }
 
-/** A world that anybody may see: its keys lack their secrets. */
+/**
+ * Returns a world without the secrets of its keys and of its sign-in providers, so that the world
+ * may be shown to anyone.
+ */
 function withoutSecrets({ config, ...world }: World): WithoutSecrets {
   const JWT_secrets = config.JWT_secrets.map(({ secret: _, ...key }) => key);
   const { oidc } = config;
@@ -63,37 +66,37 @@ export interface NewWorld extends JsonOption {
 }
 
 const titleOption = () =>
-  new Option("--title <title>", "the name that people see").argParser(checked(titleText));
+  new Option("--title <title>", "the title that people see").argParser(checked(titleText));
 
 const domainOption = () =>
   new Option("--domain <domain>", "the host name of the world").argParser(checked(domainText));
 
 /**
- * Adds the arguments and options that name a new world.
- * @param id the name of the argument for the id.
+ * Adds the arguments and options that describe a new world.
+ * @param id the name of the id argument.
  */
 export const newWorldCommand = (id: string, base: Command): Command =>
   base
     .addArgument(
-      new Argument(`<${id}>`, "a-z, 0-9 and -; it cannot be changed later").argParser(
+      new Argument(`<${id}>`, "a-z, 0-9 and -; cannot be changed later").argParser(
         checked(worldId),
       ),
     )
     .addOption(titleOption().makeOptionMandatory())
     .addOption(domainOption().makeOptionMandatory());
 
-/** Where a new world is, and what to do next. */
-async function nextLines(world: World): Promise<string[]> {
+/** Returns the links to a new world, and the next steps. */
+async function nextLines(store: Store, world: World): Promise<string[]> {
   const config = settings();
-  // Then only the running server knows its address.
+  // Without a fixed port or a public URL, only the running server knows its address.
   if (config.port === 0 && config.publicUrl === undefined) return [];
-  const link = { address: addressIn(config), world: world.id };
-  const token = await signToken(world, { uid: randomUUID() });
+  const address = addressIn(config);
+  const host = await inviteHost(store, world);
   return [
-    `Event    ${linkTo("event", link)}`,
-    `Console  ${linkTo("console", { ...link, token })}`,
+    `Event    ${linkTo("event", { address, world: world.id })}`,
+    `Console  ${await invitationLink(world, host, address)}`,
     "",
-    "Next, serve it and open its console:",
+    "Next, start the server and open the console:",
     "",
     "  foyer serve",
   ];
@@ -103,28 +106,36 @@ const createWorld = newWorldCommand(
   "id",
   command(
     "create",
-    "create a world with a fresh key, and print it",
+    "create a world with a new key, and print both",
     'world create summit --title "Summit 2027" --domain summit.example.org',
   ),
 )
-  .option("--private", 'let only the trait "attendee" take part')
+  .option("--private", 'admit only users with the trait "attendee"')
   .action(async (id: string, options: NewWorld & { private?: boolean }) => {
     const draft = draftWorld({ id, ...options }, options.private);
-    const { value } = await withStore((store) => store.worlds.create(draft), { create: true });
-    const lines = options.json ? [] : await nextLines(value);
+    const { value, lines } = await withStore(
+      async (store) => {
+        const { value } = await store.worlds.create(draft);
+        return { value, lines: options.json ? [] : await nextLines(store, value) };
+      },
+      { create: true },
+    );
     print(options.json, value, [...worldLines(value), "", ...lines]);
   });
 
 const updateWorld = command(
   "update <id>",
-  "change a world, also one that no token can change any more",
+  "change a world, even if no token can change it any more",
   "world update summit --default-rules",
 )
   .addOption(titleOption())
   .addOption(domainOption())
   .option("--default-rules", "restore the permission_config of a new world")
-  .option("--new-key", "replace all keys with a fresh one, and print it; old tokens stop working")
-  .action(async (id: string, options: JsonOption & WorldReset, self: Command) => {
+  .option(
+    "--new-key",
+    "replace all keys with a new one, and print it; existing tokens stop working",
+  )
+  .action(async (id: string, options: JsonOption & WorldResetOptions, self: Command) => {
     const { json, ...reset } = options;
     if (Object.keys(reset).length === 0) self.error("name what to change");
     const world = await withStore((store) => changeWorld(store, id, reset));
@@ -139,12 +150,12 @@ const listWorlds = command("list", "list the worlds", "world list --json").actio
         json,
         allWorlds(store),
         ({ id, title, domain }) => [id, domain, title],
-        "There is no world yet. Create one with: foyer world create",
+        "There are no worlds yet. Create one with: foyer world create",
       ),
     ),
 );
 
-/** The listed fields of all worlds, read a page at a time. */
+/** Yields all worlds, reading a page at a time. */
 async function* allWorlds(store: Store) {
   let page: World[] = [];
   do {
@@ -168,12 +179,12 @@ const removeWorld = command(
   "delete a world with its rooms, users and files",
   "world delete summit --yes",
 )
-  .requiredOption("--yes", "confirm: this cannot be undone")
+  .requiredOption("--yes", "confirm the deletion, which cannot be undone")
   .action(async (id: string, { json }: JsonOption) => {
     await withStore(async (store, files) => {
       await deleteWorld({ store, files }, id);
     });
-    print(json, { deleted: id }, [`The world ${id} is deleted.`]);
+    print(json, { deleted: id }, [`Deleted the world ${id}.`]);
   });
 
 /** `foyer world …` */

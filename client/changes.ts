@@ -3,38 +3,41 @@ import { FoyerError } from "./error.js";
 
 type Schemas = components["schemas"];
 
-/** Who made a change. */
+/** The author of a change. */
 export type ChangeAuthor = NonNullable<Schemas["FeedAuthor"]>;
 
-/** Entries whose type this client knows: the schema also allows any other text as a type. */
+/** The entries whose type this client knows. The schema also allows any other string as a type. */
 type Known<E> = E extends { type: infer T } ? (string extends T ? never : E) : never;
 
 /**
- * An entry of the change feed. Its `type` determines its `data`. A newer server may send
- * further types: leave these to `default` in a `switch`, which does nothing.
+ * An entry of the change feed. Its `type` determines its `data`. A newer server may send types that
+ * this client does not know: ignore unknown types in the `default` case of a `switch`.
  */
 export type Change = Known<Schemas["FeedEntry"]>;
 
-/** Such as `room.updated`. */
+/** The type of a change, such as `room.updated`. */
 export type ChangeType = Change["type"];
 
 export interface ChangesOptions {
-  /** A cursor: changes after it. By default changes from now on; `"0"` for all that are kept. */
+  /**
+   * Cursor after which changes are read. By default, only changes from now on are read; `"0"` reads
+   * all changes that are still kept.
+   */
   after?: string | undefined;
-  /** Only these types; `room.*` for all types of a kind. */
+  /** Only changes of these types; `room.*` stands for all types of a kind. */
   types?: readonly string[] | undefined;
   /** Ends the iterator. */
   signal?: AbortSignal | undefined;
 }
 
-/** The first and the longest delay before a reconnection. */
+/** The initial and the maximum delay before a reconnection, in milliseconds. */
 const RETRY_DELAY_MS = 250;
 const MAX_RETRY_DELAY_MS = 15_000;
 
-/** The server sends a heartbeat every 15 seconds. A connection without one for this long is dead. */
+/** The server sends a heartbeat every 15 seconds. A connection that is silent for this long is considered dead. */
 const SILENCE_TIMEOUT_MS = 45_000;
 
-/** Sends a request to the path of the feed. */
+/** Sends a request to the feed. */
 type Ask = (
   query: Record<string, string>,
   headers: Record<string, string>,
@@ -42,9 +45,10 @@ type Ask = (
 ) => Promise<Response>;
 
 /**
- * Follows the change feed. After a lost connection or a restart of the server, it continues
- * after the last change.
- * @throws {FoyerError} if the server refuses, such as 403, or 410 for a cursor that is too old.
+ * Follows the change feed. After a lost connection or a server restart, the iteration resumes after
+ * the last change.
+ * @throws {FoyerError} if the server refuses, for example with 403, or with 410 for a cursor that
+ * is too old.
  */
 export async function* followChanges(
   ask: Ask,
@@ -58,7 +62,8 @@ export async function* followChanges(
     const end = () => stop.abort();
     signal?.addEventListener("abort", end, { once: true });
     try {
-      // Without a cursor, a connection that is lost before the first change would skip some.
+      // Without a cursor, changes would be skipped if the connection were lost before the first
+      // change.
       if (cursor === undefined) {
         const answer = await ask(query, {}, stop.signal);
         cursor = ((await answer.json()) as { cursor: string }).cursor;
@@ -84,11 +89,14 @@ export async function* followChanges(
   }
 }
 
-/** Whether a retry would fail again. */
+/** Whether a retry would fail with the same error. */
 const isFinal = (error: unknown): boolean =>
   error instanceof FoyerError && error.status < 500 && error.status !== 429 && error.status !== 408;
 
-/** The changes in an event stream. @param end ends the connection. */
+/**
+ * Yields the changes in an event stream.
+ * @param end closes the connection.
+ */
 async function* changesIn(
   { body }: Response,
   end: () => void,

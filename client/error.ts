@@ -7,15 +7,15 @@ export type ProblemCode = Schemas["Problem"]["code"];
 /** The code of an upload error. */
 export type UploadCode = Schemas["FileProblem"]["error"];
 
-/** The server answered with an error. */
+/** Thrown if the server responds with an error. */
 export class FoyerError extends Error {
   /**
    * @param status the HTTP status.
    * @param detail the reason, as a sentence.
-   * @param fields the messages about submitted data by field, in dotted paths.
-   * @param retryAfter after how many seconds to try again, if the server says so.
-   * @param code the reason, as a word for programs. Uploads have codes of their own;
-   *   invalid data has none.
+   * @param fields the messages about submitted data, by the dotted path of the field.
+   * @param retryAfter the number of seconds to wait before a retry, if the server sent it.
+   * @param code the reason, as a machine-readable word. Uploads have their own codes; invalid data
+   * has no code.
    */
   constructor(
     readonly status: number,
@@ -29,7 +29,7 @@ export class FoyerError extends Error {
   }
 }
 
-/** The error that an answer means. */
+/** Converts an error response to a {@link FoyerError}. */
 export async function errorOf(answer: Response): Promise<FoyerError> {
   const after = Number(answer.headers.get("retry-after") ?? NaN);
   const retryAfter = Number.isNaN(after) ? undefined : after;
@@ -47,7 +47,7 @@ export async function errorOf(answer: Response): Promise<FoyerError> {
     Schemas["Problem"] & Schemas["FileProblem"]
   >;
   const reason = detail ?? error;
-  // A field may be called "detail", but its messages are a list.
+  // A field of submitted data may be called "detail", but then its value is a list of messages.
   if (typeof reason === "string") {
     return new FoyerError(status, reason, taken, retryAfter, code ?? error);
   }

@@ -16,18 +16,23 @@ export type RoomList = Schemas["RoomList"];
 export type User = Schemas["User"];
 export type UserList = Schemas["UserList"];
 export type UserName = Schemas["UserName"];
-/** A part of the program, as the HTTP API has it. */
+/** A session of the program, as in the HTTP API. */
 export type Session = Schemas["Session"];
 export type SessionDraft = Schemas["SessionDraft"];
 export type SessionChanges = Schemas["SessionChanges"];
+export type Invitation = Schemas["Invitation"];
+export type InvitationDraft = Schemas["InvitationDraft"];
+export type InvitationChanges = Schemas["InvitationChanges"];
+export type InvitationWithLink = Schemas["InvitationWithLink"];
 export type Speaker = Schemas["Speaker"];
 export type SpeakerDraft = Schemas["SpeakerDraft"];
 export type SpeakerChanges = Schemas["SpeakerChanges"];
-/** What an import of a program did, or would do. */
+/** The result of a program import, or of a dry run. */
+export type ImportChoices = Schemas["ImportChoices"];
 export type ImportedProgram = Schemas["ImportedProgram"];
-/** The activity in a world. */
+/** The current activity in a world. */
 export type Activity = Schemas["Activity"];
-/** A file that was uploaded to the world; not the `File` of a browser. */
+/** A file that was uploaded to the world; not a browser's `File`. */
 export type StoredFile = Schemas["File"];
 export type FileList = Schemas["FileList"];
 /** Selects and orders rooms. */
@@ -35,10 +40,14 @@ export type RoomsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/rooms"]["get"]["parameters"]["query"]
 >;
 
-/** How an import treats what only one of document and world has. */
+/** Options for a program import. */
 export interface ImportQuery {
-  /** Change nothing, and answer what would happen. */
+  /** Change nothing, but return the changes that the import would make. */
   dry_run?: boolean;
+  /** Like `dry_run`, and list what would change, record by record. */
+  preview?: boolean;
+  /** Keep the fields that were changed by hand since the last import. */
+  keep_edits?: boolean;
   create_rooms?: boolean;
   remove_missing?: boolean;
 }
@@ -47,7 +56,7 @@ export interface ImportQuery {
 export interface PageQuery {
   page?: number;
   page_size?: number;
-  /** Instead of `page`: empty for the first page, then as in `next`. */
+  /** Use instead of `page`: pass an empty string for the first page, then the value from `next`. */
   cursor?: string;
 }
 
@@ -55,12 +64,16 @@ export interface PageQuery {
 export type UsersQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/users"]["get"]["parameters"]["query"]
 >;
+/** Selects invitations. */
+export type InvitationsQuery = NonNullable<
+  paths["/api/v1/worlds/{world_id}/invitations"]["get"]["parameters"]["query"]
+>;
 /** Selects sessions. */
 export type SessionsQuery = NonNullable<
   paths["/api/v1/worlds/{world_id}/sessions"]["get"]["parameters"]["query"]
 >;
 
-/** Selects from all pages of a list. */
+/** Query parameters for an iteration over all pages of a list. */
 export type All<Query> = Omit<Query, "page" | "cursor">;
 
 interface Page<T> {
@@ -68,11 +81,17 @@ interface Page<T> {
   next: string | null;
 }
 
-/** A value with the ETag of its state, for `ifMatch`. */
+/** A value with its current ETag, for `ifMatch`. */
 export type Versioned<T> = T & { readonly etag: string };
 
+/** A size that a picture is scaled down to fit, in pixels: from 1 to 10,000. */
+export interface Box {
+  readonly width: number;
+  readonly height: number;
+}
+
 export interface ClientOptions extends Access {
-  /** Used instead of the global `fetch`. */
+  /** The function to use instead of the global `fetch`. */
   fetch?: typeof fetch;
 }
 
@@ -82,8 +101,8 @@ export interface WriteOptions {
 }
 
 /**
- * A client for one world of a Foyer server, for Node and browsers.
- * Every method rejects with a {@link FoyerError} when the server refuses.
+ * A client for one world on a Foyer server, for Node.js and browsers. Every method rejects with a
+ * {@link FoyerError} if the server refuses.
  */
 export class Foyer {
   readonly #base: string;
@@ -96,27 +115,27 @@ export class Foyer {
     this.#api = `${this.#base}/api/v1/worlds/${encodeURIComponent(options.world)}`;
   }
 
-  /** The world, with its keys. */
+  /** Returns the world, with its keys. */
   getWorld(): Promise<Versioned<World>> {
     return this.#versioned<World>("GET", "");
   }
 
-  /** Replaces the named fields of the world. */
+  /** Replaces the given fields of the world. */
   updateWorld(changes: WorldChanges, options?: WriteOptions): Promise<Versioned<World>> {
     return this.#versioned<World>("PATCH", "", changes, options);
   }
 
-  /** One page of the rooms that the caller may see. */
+  /** Returns one page of the rooms that the caller may see. */
   listRooms(query: RoomsQuery = {}): Promise<RoomList> {
     return this.#page<RoomList>("/rooms/", query);
   }
 
-  /** All rooms that the caller may see, a page at a time as they are used. */
+  /** Yields all rooms that the caller may see, fetching pages on demand. */
   rooms(query: All<RoomsQuery> = {}): AsyncGenerator<Room> {
     return this.#all<Room>("/rooms/", query);
   }
 
-  /** One room. */
+  /** Returns a room. */
   getRoom(id: string): Promise<Versioned<Room>> {
     return this.#versioned<Room>("GET", roomPath(id));
   }
@@ -126,7 +145,7 @@ export class Foyer {
     return this.#versioned<Room>("POST", "/rooms/", draft);
   }
 
-  /** Replaces the named fields of a room. */
+  /** Replaces the given fields of a room. */
   updateRoom(id: string, changes: RoomChanges, options?: WriteOptions): Promise<Versioned<Room>> {
     return this.#versioned<Room>("PATCH", roomPath(id), changes, options);
   }
@@ -136,12 +155,12 @@ export class Foyer {
     await this.#send("DELETE", roomPath(id), undefined, options);
   }
 
-  /** All sessions that the caller may see, a page at a time as they are used. */
+  /** Yields all sessions that the caller may see, fetching pages on demand. */
   sessions(query: All<SessionsQuery> = {}): AsyncGenerator<Session> {
     return this.#all<Session>("/sessions/", query);
   }
 
-  /** A session of the program. */
+  /** Returns a session of the program. */
   getSession(id: string): Promise<Versioned<Session>> {
     return this.#versioned<Session>("GET", partPath("sessions", id));
   }
@@ -151,7 +170,7 @@ export class Foyer {
     return this.#versioned<Session>("POST", "/sessions/", draft);
   }
 
-  /** Replaces the named fields of a session. */
+  /** Replaces the given fields of a session. */
   updateSession(
     id: string,
     changes: SessionChanges,
@@ -166,22 +185,64 @@ export class Foyer {
     await this.#send("DELETE", partPath("sessions", id), undefined, options);
   }
 
-  /** All speakers whom the caller may see, a page at a time as they are used. */
+  /** Yields the people who were invited, oldest first, fetching pages on demand. */
+  invitations(query: All<InvitationsQuery> = {}): AsyncGenerator<Invitation> {
+    return this.#all<Invitation>("/invitations/", query);
+  }
+
+  /** Returns an invitation, without its link. */
+  getInvitation(id: string): Promise<Versioned<Invitation>> {
+    return this.#versioned<Invitation>("GET", partPath("invitations", id));
+  }
+
+  /**
+   * Invites people: all of them, or none.
+   * @param drafts at most 1,000.
+   * @returns the invitations in the same order, with their links, which no other answer repeats.
+   */
+  async invite(drafts: readonly InvitationDraft[]): Promise<InvitationWithLink[]> {
+    const answer = await this.#send("POST", "/invitations/", drafts);
+    return (await answer.json()) as InvitationWithLink[];
+  }
+
+  /** Replaces the given fields of an invitation. `revoked` revokes or restores it. */
+  updateInvitation(
+    id: string,
+    changes: InvitationChanges,
+    options?: WriteOptions,
+  ): Promise<Versioned<Invitation>> {
+    const path = partPath("invitations", id);
+    return this.#versioned<Invitation>("PATCH", path, changes, options);
+  }
+
+  /** Deletes an invitation. Its links and sessions end at once. */
+  async deleteInvitation(id: string, options?: WriteOptions): Promise<void> {
+    await this.#send("DELETE", partPath("invitations", id), undefined, options);
+  }
+
+  /** Makes a new link for an invitation. The old link ends, with everything that it signed in. */
+  async renewInvitationLink(id: string): Promise<string> {
+    const path = `${partPath("invitations", id)}link/`;
+    const answer = await this.#send("POST", path);
+    return ((await answer.json()) as { link: string }).link;
+  }
+
+  /** Yields all speakers that the caller may see, fetching pages on demand. */
   speakers(query: All<PageQuery> = {}): AsyncGenerator<Speaker> {
     return this.#all<Speaker>("/speakers/", query);
   }
 
-  /** A speaker of the program. */
+  /** Returns a speaker of the program. */
   getSpeaker(id: string): Promise<Versioned<Speaker>> {
     return this.#versioned<Speaker>("GET", partPath("speakers", id));
   }
 
-  /** Adds a speaker, whom sessions may name. */
+  /** Adds a speaker to the program. Sessions can then refer to the speaker. */
   createSpeaker(draft: SpeakerDraft): Promise<Versioned<Speaker>> {
     return this.#versioned<Speaker>("POST", "/speakers/", draft);
   }
 
-  /** Replaces the named fields of a speaker. */
+  /** Replaces the given fields of a speaker. */
   updateSpeaker(
     id: string,
     changes: SpeakerChanges,
@@ -191,54 +252,63 @@ export class Foyer {
     return this.#versioned<Speaker>("PATCH", path, changes, options);
   }
 
-  /** Deletes a speaker, and takes them out of their sessions. */
+  /** Deletes a speaker, and removes the speaker from all sessions. */
   async deleteSpeaker(id: string, options?: WriteOptions): Promise<void> {
     await this.#send("DELETE", partPath("speakers", id), undefined, options);
   }
 
   /**
-   * Makes the program agree with a document of pretalx, frab, a calendar or a table.
-   * @param type its media type: `text/csv` for a table; of the others, the content decides.
+   * Updates the program to match a document: pretalx, frab, a calendar or a table.
+   * @param type the media type: `text/csv` for a table; other formats are recognized by their
+   * content.
    */
   async importProgram(
     document: Blob | string,
     type: string,
     query: ImportQuery = {},
+    choices?: ImportChoices,
   ): Promise<ImportedProgram> {
+    let form: FormData | undefined;
+    if (choices) {
+      form = new FormData();
+      form.append("document", new Blob([document], { type }), "document");
+      form.append("choices", JSON.stringify(choices));
+    }
     const answer = await this.#fetch(`${this.#api}/program/${queryOf(query)}`, {
       method: "PUT",
-      headers: { ...(await this.#authorization()), "content-type": type },
-      body: document,
+      // The boundary of a form is part of its type, which fetch sets.
+      headers: { ...(await this.#authorization()), ...(!form && { "content-type": type }) },
+      body: form ?? document,
     });
     return (await answer.json()) as ImportedProgram;
   }
 
-  /** The whole program as one document. */
+  /** Returns the whole program as one document. */
   async exportProgram(format: "json" | "schedule.json" | "ics"): Promise<string> {
     const answer = await this.#send("GET", `/program/?format=${format}`);
     return answer.text();
   }
 
-  /** One page of the users of the world, the first made first. */
+  /** Returns one page of the world's users, in order of creation. */
   listUsers(query: UsersQuery = {}): Promise<UserList> {
     return this.#page<UserList>("/users/", query);
   }
 
-  /** All users of the world, a page at a time as they are used. */
+  /** Yields all of the world's users, fetching pages on demand. */
   users(query: All<UsersQuery> = {}): AsyncGenerator<User> {
     return this.#all<User>("/users/", query);
   }
 
-  /** The present activity in the world, and totals since the start of the server. */
+  /** Returns the world's current activity, and totals since the server started. */
   async getActivity(): Promise<Activity> {
     const answer = await this.#send("GET", "/activity/");
     return (await answer.json()) as Activity;
   }
 
   /**
-   * Follows what changes in the world, from now on or after a cursor. It connects again by itself
-   * and goes on after the last change, also when the server restarts. Leave the loop, or
-   * abort `signal`, to end it.
+   * Follows changes to the world, from now on or after a cursor. The iteration reconnects
+   * automatically and resumes after the last change, even if the server restarts. To stop the
+   * iteration, leave the loop or abort `signal`.
    */
   changes(options: ChangesOptions = {}): AsyncGenerator<Change, void, undefined> {
     return followChanges(
@@ -251,12 +321,12 @@ export class Foyer {
     );
   }
 
-  /** One page of the files of the world, the newest first. */
+  /** Returns one page of the world's files, newest first. */
   listFiles(query: PageQuery = {}): Promise<FileList> {
     return this.#page<FileList>("/files/", query);
   }
 
-  /** All files of the world, a page at a time as they are used. */
+  /** Yields all of the world's files, fetching pages on demand. */
   files(query: All<PageQuery> = {}): AsyncGenerator<StoredFile> {
     return this.#all<StoredFile>("/files/", query);
   }
@@ -273,15 +343,17 @@ export class Foyer {
 
   /**
    * Uploads a file to the world.
-   * @param file a `File`, or a `Blob` such as `openAsBlob` of `node:fs` gives.
-   * @param name the file name; its extension gives the type. A `File` has a name of
-   *   its own, and a `Blob` needs one.
-   * @returns the URL of the file.
+   * @param file a `File`, or a `Blob`, for example from `openAsBlob` in `node:fs`.
+   * @param name the file name, whose extension determines the type. It is required for a `Blob`; a
+   * `File` already has a name.
+   * @param box the size that a picture is scaled down to fit, in pixels; it keeps its size by default.
+   * @returns the URL of the file. For a picture, append `?preview` to get its preview.
    */
-  upload(file: File, name?: string): Promise<string>;
-  upload(file: Blob, name: string): Promise<string>;
-  async upload(file: Blob & { name?: string }, name = file.name) {
+  upload(file: File, name?: string, box?: Box): Promise<string>;
+  upload(file: Blob, name: string, box?: Box): Promise<string>;
+  async upload(file: Blob & { name?: string }, name = file.name, box?: Box) {
     const form = new FormData();
+    for (const [side, pixels] of Object.entries(box ?? {})) form.append(side, String(pixels));
     form.append("file", file, name);
     const world = encodeURIComponent(this.#options.world);
     const path = `/storage/upload/?world=${world}`;
@@ -294,11 +366,11 @@ export class Foyer {
   }
 
   /**
-   * Calls a path of the world that has no method of its own, such as
+   * Sends a request to one of the world's paths for which this class has no method, such as
    * `request("GET", "/audit/?type=room.*")`.
-   * @param path below the world, with its query.
-   * @param body is sent as JSON.
-   * @returns the answer, whose body is still to be read.
+   * @param path the path below the world, with its query.
+   * @param body sent as JSON.
+   * @returns the response, whose body has not been read yet.
    */
   request(method: string, path: string, body?: object): Promise<Response> {
     return this.#send(method, path, body);
@@ -309,7 +381,10 @@ export class Foyer {
     return (await answer.json()) as T;
   }
 
-  /** The items of all pages of a list, none left out or repeated while others come and go. */
+  /**
+   * Yields the items on all pages of a list. No item is skipped or repeated when items are added or
+   * removed concurrently.
+   */
   async *#all<T>(path: string, query: object): AsyncGenerator<T> {
     let search = queryOf({ ...query, cursor: "" });
     for (;;) {
@@ -329,7 +404,7 @@ export class Foyer {
   ): Promise<Versioned<T>> {
     const answer = await this.#send(method, path, body, options);
     const value = (await answer.json()) as T;
-    // Not enumerable, so that the value can be changed and sent back as it is.
+    // Not enumerable, so that callers can modify the value and send it back.
     return Object.defineProperty(value, "etag", {
       value: answer.headers.get("etag") ?? "",
     }) as Versioned<T>;
@@ -369,7 +444,7 @@ export class Foyer {
   }
 }
 
-/** A query without what is undefined. */
+/** Builds a query string, leaving out undefined values. */
 function queryOf(query: object): string {
   const params = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
@@ -378,7 +453,7 @@ function queryOf(query: object): string {
   return `?${params.toString()}`;
 }
 
-const partPath = (part: "sessions" | "speakers", id: string) =>
+const partPath = (part: "sessions" | "speakers" | "invitations", id: string) =>
   `/${part}/${encodeURIComponent(id)}/`;
 
 const roomPath = (id: string) => `/rooms/${encodeURIComponent(id)}/`;

@@ -22,6 +22,7 @@ export type { ClientEvents, EventName, LiveEvents } from "./live/client.js";
 export type { JoinOptions } from "./live/subscription.js";
 export type { CallOptions, LiveOptions } from "./live/client.js";
 export type { Message, Outbox, SendOptions, WaitingMessage } from "./live/outbox.js";
+export type { PollVote } from "./live/item-kind.js";
 export type { PollChanges, PollDraft, Polls } from "./live/room-lists.js";
 export type { Program, ProgramState, SentSession, SentSpeaker, Stage } from "./live/program.js";
 export type { QuestionChanges, Questions } from "./live/room-lists.js";
@@ -47,15 +48,14 @@ export type {
   SentWorld,
 } from "../schemas/live/index.js";
 
-/** The arguments of {@link Live.call} after the name; some commands need no payload. */
+/** The arguments of {@link Live.call} after the name. Some commands need no payload. */
 type Arguments<P> = [P & (null | undefined)] extends [never]
   ? [payload: P, options?: CallOptions]
   : [payload?: P, options?: CallOptions];
 
 /**
- * A live client for one world of a Foyer server, for Node.js and browsers. It
- * connects at once, reconnects on its own, and then enters the rooms again that were
- * entered.
+ * A live client for one world of a Foyer server, for Node.js and browsers. It connects immediately,
+ * reconnects automatically, and then re-enters the rooms it was in.
  */
 export class Live {
   readonly #timeout: number;
@@ -67,10 +67,10 @@ export class Live {
   readonly #lists: RoomLists;
   readonly #program: Program;
   #state: LiveState | undefined;
-  /** Why there will be no connection again. */
+  /** The reason why the client will never reconnect. */
   #ended: LiveError | undefined;
 
-  /** @throws {TypeError} if `baseUrl` is not an address of the web. */
+  /** @throws {TypeError} if `baseUrl` is not an HTTP or HTTPS URL. */
   constructor(options: LiveOptions) {
     this.#timeout = options.timeout ?? 15_000;
     this.#link = new Link(options, this.#timeout, {
@@ -98,15 +98,16 @@ export class Live {
     return this.#state;
   }
 
-  /** Whether calls are sent at once. Otherwise, they wait for a connection. */
+  /** Whether calls are sent immediately. Otherwise, they wait for a connection. */
   get isConnected(): boolean {
     return this.#link.ready !== undefined;
   }
 
   /**
-   * Waits until the client is logged in.
-   * @returns the state, at once if the client is logged in.
-   * @throws {LiveError} if the server refuses the login, or there is no connection in time.
+   * Waits until the client is logged in. Resolves immediately if the client is already logged in.
+   * @returns the state.
+   * @throws {LiveError} if the server refuses the login, or if the timeout expires before a login
+   * succeeds.
    */
   async connected(options?: CallOptions): Promise<LiveState> {
     await this.#request(options, (_connection, { resolve }) => {
@@ -117,9 +118,9 @@ export class Live {
   }
 
   /**
-   * Executes a command. Without a connection, the command waits for one.
-   * @returns its result. The caller continues before later pushes are reported.
-   * @throws {LiveError} with a code of the server, or of the client.
+   * Executes a command as soon as there is a connection.
+   * @returns the result. The caller's continuation runs before later pushes are reported.
+   * @throws {LiveError} with an error code from the server, or a `client.*` code.
    */
   async call<N extends CommandName>(
     name: N,
@@ -139,61 +140,61 @@ export class Live {
   }
 
   /**
-   * Listens to a push of the server, or to an event of the client. A listener to
-   * `authenticated` runs after each login, before the calls that waited are sent: make
-   * the calls there that each new connection needs.
-   * @param listener its errors and rejections go to `onError`.
-   * @returns ends it.
+   * Listens for a server push or a client event. A listener for `authenticated` runs after each
+   * login, before queued calls are sent: use such a listener for calls that every new connection
+   * needs.
+   * @param listener the callback. Thrown errors and rejections are passed to `onError`.
+   * @returns a function that removes the listener.
    */
   on<N extends EventName>(name: N, listener: Listener<N>): () => void {
     return this.#listeners.add(name, listener as (data: unknown) => unknown);
   }
 
   /**
-   * The chat of a room, or a direct channel.
-   * @param id of the room, or of the direct channel.
+   * Returns a room's chat, or a direct channel.
+   * @param id the id of the room or of the direct channel.
    */
   channel(id: string): Channel {
     return this.#channels.get(id);
   }
 
   /**
-   * The questions of a room.
-   * @param room its id.
+   * Returns a room's questions.
+   * @param room the id of the room.
    */
   questions(room: string): Questions {
     return this.#lists.questions(room);
   }
 
   /**
-   * The polls of a room.
-   * @param room its id.
+   * Returns a room's polls.
+   * @param room the id of the room.
    */
   polls(room: string): Polls {
     return this.#lists.polls(room);
   }
 
-  /** The program of the world: its sessions and speakers, and the user's favorites. */
+  /** The world's program: sessions, speakers, and the user's favorites. */
   get program(): Program {
     return this.#program;
   }
 
   /**
-   * Connects at once if the client waits before a reconnection: when the network is back,
-   * or when the user asks for it.
+   * Reconnects immediately if the client is waiting out the delay before a reconnection. Useful
+   * when the network is back, or when the user asks to reconnect.
    */
   reconnect(): void {
     this.#link.retryNow();
   }
 
-  /** Closes the connection for good, and rejects the calls that are not answered yet. */
+  /** Closes the connection for good, and rejects all pending calls. */
   close(): void {
     this.#end(clientError("closed", "The client was closed."));
   }
 
   /**
-   * @param json the payload.
-   * @param done runs before the caller continues.
+   * @param json the payload, as JSON.
+   * @param done runs before the caller's continuation.
    */
   #execute(
     name: CommandName,
@@ -213,7 +214,8 @@ export class Live {
         ...settle,
         resolve: (result) => {
           done();
-          // The caller continues after all of this.
+          // The caller's continuation runs after the updates below, because promises settle
+          // asynchronously.
           settle.resolve(result);
           if (this.#state) {
             this.#setState(stateAfter(this.#state, name, json, result));
@@ -244,7 +246,7 @@ export class Live {
   }
 
   #pushed(name: string, data: unknown): void {
-    // These are its own events, which no server may send.
+    // Names that begin with `client.` are reserved for the client's own events.
     if (name.startsWith("client.")) return;
     if (name === "room.delete") {
       this.#rooms.deleted((data as { id: string }).id);
@@ -281,26 +283,26 @@ export class Live {
   }
 }
 
-/** Sends a call. Returns a function that forgets it: its answer is then ignored. */
+/** Sends a call. Returns a function that forgets the call, so that its response is ignored. */
 type Send = (connection: Connection, settle: Settle) => () => void;
 
-/** The calls that are not answered yet, with a bound and a time limit for each. */
+/** The pending calls. Their number is limited, and each call has a timeout. */
 export class Calls {
   readonly #max: number;
   readonly #open = new Set<Settle>();
-  /** Sends the calls that wait for a connection, in their order. */
+  /** Functions that send the calls waiting for a connection, in order. */
   readonly #waiting = new Set<(connection: Connection) => void>();
 
-  /** @param max how many may be open at once. */
+  /** @param max the maximum number of pending calls. */
   constructor(max: number) {
     this.#max = max;
   }
 
   /**
-   * Sends something as soon as there is a connection, and waits for the answer.
-   * @param connection the present one, if it is ready.
-   * @param timeout in milliseconds, the wait for a connection included.
-   * @param unreachable why there is no connection.
+   * Sends a call as soon as there is a connection, and waits for the response.
+   * @param connection the current connection, if it is ready.
+   * @param timeout in milliseconds, including the wait for a connection.
+   * @param unreachable returns the reason why there is no connection.
    */
   request(
     connection: Connection | undefined,
@@ -342,7 +344,7 @@ export class Calls {
     });
   }
 
-  /** Sends the calls that wait. */
+  /** Sends the calls that are waiting for a connection. */
   flush(connection: Connection): void {
     for (const start of [...this.#waiting]) {
       if (connection.isReady) start(connection);

@@ -15,45 +15,45 @@ import { NAME, SECRET, Stage } from "./stage.js";
 import { verify } from "./verify.js";
 
 /**
- * How long nothing may arrive before a row, in milliseconds: the processes of a server tell each other
- * of the people in rooms about once a second.
+ * Required silence before a row, in milliseconds. A server's processes exchange room presence about
+ * once a second.
  */
 const PRESENCE_SILENCE_MS = 1500;
 
-/** How long a client waits for a frame, and a request for its answer, in milliseconds. */
+/** Timeout for a frame and for a response, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** How many websockets a run has open at a time at most, and how many in all. */
+/** Maximum number of websockets that a run opens, concurrently and in total. */
 const MAX_OPEN = 32;
 const MAX_CONNECTIONS = 5_000;
 
-/** How many requests and commands a run sends in all at most. */
+/** Maximum number of requests and commands that a run sends in total. */
 const MAX_REQUESTS = 40_000;
 
-/** The issuer of the key that the users of the rows log in with. */
+/** The issuer of the key that signs the tokens of the rows' users. */
 const ISSUER = "foyer-conformance";
 
-/** The server of a run. */
+/** The server that a run tests. */
 export interface Target {
-  /** Its address, or the addresses of its nodes, without a slash at the end. */
+  /** The server's address, or its nodes' addresses, without a trailing slash. */
   readonly urls: readonly [string, ...string[]];
   readonly access: Access;
-  /** Another world of the server, for the audience `foreigner`. */
+  /** Another world on the server, for the audience `foreigner`. */
   readonly foreign?: Access | undefined;
 }
 
-/** How a row ended. */
+/** The outcome of a row. */
 export interface Outcome {
   name: string;
   status: "passed" | "failed" | "skipped";
-  /** The expected frames, and the received ones. */
+  /** The row's faults, such as differences between expected and received frames. */
   faults?: readonly string[];
-  /** Why it was skipped. */
+  /** The reason why the row was skipped. */
   reason?: string;
   milliseconds: number;
 }
 
-/** The rows whose names begin with one of the texts; all rows without a text. */
+/** Returns the rows whose names start with one of the prefixes; by default all rows. */
 export function rowsNamed(beginnings: readonly string[] = [""]): readonly [string, Row][] {
   return Object.entries(rows).filter(([name]) =>
     beginnings.some((beginning) => name.startsWith(beginning)),
@@ -63,29 +63,32 @@ export function rowsNamed(beginnings: readonly string[] = [""]): readonly [strin
 const checkWorld = compileValidator(World);
 const checkRoom = compileValidator(Room);
 
-/** @throws {Failure} that names the fields of an answer that are wrong, and no values. */
+/** @throws {Failure} that names the response's invalid fields, but not their values. */
 function demand(what: string, faults: object | undefined): void {
   if (!faults) return;
-  throw new Failure(`an answer of the HTTP API is no ${what}: ${JSON.stringify(faults)}`);
+  throw new Failure(`a response of the HTTP API is not a ${what}: ${JSON.stringify(faults)}`);
 }
 
 const isOfSuite = (name: string): boolean => name.startsWith(NAME) || name.startsWith(SECRET);
 
 /**
- * A server of strangers, in one of whose worlds all rows run. The world gets the settings of a
- * new one and one more key, and has its own settings again at the end.
+ * A third-party server. All rows run in one of its worlds, which temporarily has the settings of a
+ * new world and, besides its own keys, a key for the rows. At the end, the world's own settings are
+ * restored.
  */
-export class BorrowedServer extends HttpServer implements Server {
+export class RemoteServer extends HttpServer implements Server {
   readonly isCertain = false;
   readonly #target: Target;
-  /** Names the users of this run. */
+  /** Distinguishes the users of this run. */
   readonly #run = randomBytes(4).toString("hex");
   readonly #userKey: WorldKey;
   #rows = 0;
-  /** The world as it was, and its own keys. */
+  /** The world as it was before the run, and the world's own keys. */
   #before: World | undefined;
   #keys: readonly WorldKey[] = [];
-  /** Whether a change of the world is pushed at all. */
+  /** The server's call engines. */
+  #callEngines: readonly unknown[] = [];
+  /** Whether the server pushes changes to the world at all. */
   #isPushed = true;
 
   constructor(target: Target) {
@@ -101,8 +104,8 @@ export class BorrowedServer extends HttpServer implements Server {
   }
 
   /**
-   * Reads the worlds, and changes nothing.
-   * @throws {Failure} if they cannot be used.
+   * Reads the worlds without changing them.
+   * @throws {Failure} if a world cannot be used.
    */
   async openWorlds(): Promise<void> {
     const { access, foreign } = this.#target;
@@ -110,7 +113,7 @@ export class BorrowedServer extends HttpServer implements Server {
     const world = await this.#send("GET", "");
     demand("world", checkWorld(world)?.faults);
     this.#before = world;
-    // A run that was killed leaves its key.
+    // A run that was killed leaves its key behind.
     this.#keys = world.config.JWT_secrets.filter(({ issuer }: WorldKey) => issuer !== ISSUER);
     const strange = (await this.#rooms()).find(({ name }) => !isOfSuite(name));
     if (strange) {
@@ -121,8 +124,8 @@ export class BorrowedServer extends HttpServer implements Server {
   }
 
   /**
-   * Deletes the remains of a killed run, on servers that list users also these. Only after
-   * `openWorlds`.
+   * Deletes what a killed run left behind, including users if the server lists them. Must be called
+   * after `openWorlds`.
    * @throws {Failure} if the key may not change the world.
    */
   async start(): Promise<void> {
@@ -132,7 +135,9 @@ export class BorrowedServer extends HttpServer implements Server {
     for (const { token_id, profile } of results) {
       if (isOfSuite(String(profile?.display_name))) await this.#erase({ token_id });
     }
-    // Fails now rather than in each row.
+    const engines = await this.#send("GET", "call-engines/", undefined, 403, 404, 405);
+    this.#callEngines = engines?.results ?? [];
+    // Fail now rather than in each row.
     await this.prepare();
   }
 
@@ -147,7 +152,10 @@ export class BorrowedServer extends HttpServer implements Server {
     return { ...access, tag, userKey: this.#userKey, otherKeys: this.#keys, foreign };
   }
 
-  /** A change of the world that is made now is pushed after all that was done before. */
+  /**
+   * Waits for the effects of all earlier actions by changing the world: the server pushes the
+   * change after these effects.
+   */
   async gathered({ tag }: RowWorld, clients: readonly Client[]): Promise<void> {
     if (this.#isPushed) {
       const title = `${NAME} ${tag}`;
@@ -167,14 +175,12 @@ export class BorrowedServer extends HttpServer implements Server {
   }
 
   /**
-   * Runs a row. Only after `start`.
-   * @throws {Failure} if the run cannot go on.
+   * Runs a row. Must be called after `start`.
+   * @throws {Failure} if the run cannot continue.
    */
   async run(name: string, row: Row): Promise<Outcome> {
-    if (row.needs === "deleteWorld") {
-      const reason = "only the tests of Foyer can run it: no request deletes a world";
-      return { name, status: "skipped", reason, milliseconds: 0 };
-    }
+    const reason = this.#lackOf(row);
+    if (reason !== undefined) return { name, status: "skipped", reason, milliseconds: 0 };
     const began = Date.now();
     const faults: string[] = [];
     try {
@@ -191,20 +197,34 @@ export class BorrowedServer extends HttpServer implements Server {
     return { name, status: "failed", faults, milliseconds };
   }
 
-  /** @throws {Failure} after a bound was reached, which is a fault of the suite. */
+  /** Returns the reason why the server cannot run a row, or undefined if the server can run the row. */
+  #lackOf({ needs }: Row): string | undefined {
+    switch (needs) {
+      case undefined:
+        return undefined;
+      case "deleteWorld":
+        return "only the tests of Foyer can run it: no request deletes a world";
+      case "enterCall":
+        return "only the tests of Foyer can run it: it needs a device that enters a call";
+      default:
+        return this.#callEngines.includes(needs) ? undefined : `the server has no ${needs}`;
+    }
+  }
+
+  /** @throws {Failure} if a limit was exceeded, which is a bug in the suite. */
   #checkBounds(): void {
     const many =
       (this.connections > MAX_CONNECTIONS && `more than ${MAX_CONNECTIONS} connections`) ||
       (this.requests > MAX_REQUESTS && `more than ${MAX_REQUESTS} requests`);
-    if (many) throw new Failure(`the suite ended itself: it needs ${many}`);
+    if (many) throw new Failure(`the suite aborted: it needs ${many}`);
   }
 
   override connect(world: string, turn: number): Promise<Client> {
     if (this.open < MAX_OPEN) return super.connect(world, turn);
-    throw new Failure(`the suite needs more than ${MAX_OPEN} connections at a time`);
+    throw new Failure(`the suite needs more than ${MAX_OPEN} concurrent connections`);
   }
 
-  /** Deletes what a row made, as far as requests can. */
+  /** Deletes everything a row created, as far as the API allows. */
   async #clear(stage: Stage): Promise<void> {
     await stage.clear();
     await this.#deleteRooms();
@@ -220,7 +240,7 @@ export class BorrowedServer extends HttpServer implements Server {
     await Promise.all(paths.map((path) => this.#send("DELETE", path, undefined, 403)));
   }
 
-  /** Erases a user, if there is one. */
+  /** Erases a user, if the user exists. */
   async #erase(user: { token_id: string }): Promise<void> {
     await this.#send("POST", "delete_user", user, 403);
   }
@@ -234,7 +254,7 @@ export class BorrowedServer extends HttpServer implements Server {
   }
 
   /**
-   * Cleans up, and gives the world its settings back. Only after `openWorlds`.
+   * Cleans up, and restores the world's settings. Must be called after `openWorlds`.
    * @throws {Failure} if the world could not be restored.
    */
   async close(): Promise<void> {
@@ -246,6 +266,6 @@ export class BorrowedServer extends HttpServer implements Server {
     await this.#send("PATCH", "", restored).catch(note);
     if (!fault) return;
     const { world } = this.#target.access;
-    throw new Failure(`the world ${world} is not as it was: ${fault.message}`);
+    throw new Failure(`the world ${world} could not be restored: ${fault.message}`);
   }
 }

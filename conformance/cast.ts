@@ -1,4 +1,4 @@
-// The users and connections of a row, and their rights.
+// A row's users and connections, and their rights.
 
 import {
   fallbackOf,
@@ -7,10 +7,10 @@ import {
   roomKeys,
 } from "../schemas/plain/permissions.js";
 
-/** The rights that a caller may come with. */
+/** The roles that a row's caller can have. */
 export type Role = "member" | "moderator" | "admin";
 
-/** Whether the moderators of a chat have a key by default. */
+/** Whether chat moderators hold a key by default. */
 const isModerated = (key: PermissionKey): boolean => {
   if (key === "chat.moderate") return true;
   const otherwise = fallbackOf(key);
@@ -19,17 +19,21 @@ const isModerated = (key: PermissionKey): boolean => {
 const isOpen = (key: PermissionKey) => fallbackOf(key) === "everybody";
 const isOfRoom = (key: PermissionKey) => roomKeys.includes(key);
 
-// The rights of all users in the world and in the room, and of moderators: the defaults, which
-// `test/protocol/live/live-rights.test.ts` lists.
+// The default rights of all users in the world, of all users in the room, and of moderators. These
+// lists match the list in `test/protocol/live/live-rights.test.ts`.
 const inWorld = permissionKeys.filter((key) => isOpen(key) && !isOfRoom(key));
 const inRoom = roomKeys.filter(isOpen);
 const moderated = roomKeys.filter(isModerated);
-const silencedIn = ["room.view", "chat.read", "chat.join"].concat("question.read", "poll.read");
+const silencedIn = ["room.view", "chat.read", "chat.join"].concat(
+  "question.read",
+  "poll.read",
+  "call.join",
+);
 
 interface Rights {
-  /** The keys that they hold on the world; `all` for every key. */
+  /** The keys held on the world; `all` for every key. */
   world: readonly string[] | "all";
-  /** The keys that they hold in the room. */
+  /** The keys held in the room; `all` for every key. */
   room: readonly string[] | "all";
 }
 
@@ -44,14 +48,14 @@ const rightsOf: Record<Role | "silenced" | "outsider", Rights> = {
 interface Part {
   rights?: Rights;
   traits: readonly string[];
-  /** They entered the room, subscribed to its channel, and listed its questions and polls. */
+  /** Whether the connection has entered the room, subscribed to its channel, and listed its questions and polls. */
   enters?: true;
-  /** They are members of the room's channel. */
+  /** Whether the user is a member of the room's channel. */
   joined?: true;
   state?: "silenced" | "banned";
 }
 
-/** Each connection that watches a row, except the two of the caller. */
+/** The connections that observe a row, besides the caller's two connections. */
 export const others = {
   /** Another user in the room. */
   neighbor: { rights: rightsOf.member, traits: ["inside"], enters: true, joined: true },
@@ -63,7 +67,7 @@ export const others = {
     enters: true,
     joined: true,
   },
-  /** A silenced user, who has every right otherwise. */
+  /** A silenced user who would otherwise have all permissions. */
   silenced: {
     rights: rightsOf.silenced,
     traits: ["inside", "moderator", "admin", "api"],
@@ -77,12 +81,12 @@ export const others = {
   foreigner: { traits: ["inside", "moderator", "admin", "api"] },
   /** A banned user, whose login is refused. */
   banned: { traits: ["inside", "moderator", "admin", "api"], state: "banned" },
-  /** A connection that did not log in. */
+  /** A connection that has not logged in. */
   stranger: { traits: [] },
 } as const satisfies Record<string, Part>;
 
 export type Other = keyof typeof others;
-/** The audiences without a place in the world. */
+/** A connection that may observe a row: one of the caller's two connections, or one of {@link others}. */
 export type Audience = "me" | "second" | Other;
 /** A user of the world. */
 export type Person = "me" | Exclude<Other, "foreigner" | "stranger">;
@@ -91,7 +95,7 @@ export const partOf = (name: Other): Part => others[name];
 export const otherNames = Object.keys(others) as Other[];
 export const audiences: readonly Audience[] = ["me", "second", ...otherNames];
 
-/** Words for several audiences at once. */
+/** Names for groups of audiences. */
 const groups: Record<string, readonly Audience[]> = {
   mine: ["me", "second"],
   room: ["me", "second", "neighbor", "moderator", "silenced"],
@@ -107,8 +111,8 @@ const groups: Record<string, readonly Audience[]> = {
 };
 
 /**
- * The audiences that some words name: `room -me` is all in the room but the caller's
- * own connection.
+ * Parses a list of audiences and groups. For example, `room -me` stands for everybody in the room
+ * except the caller's first connection.
  */
 export function audienceOf(words: string): Set<Audience> {
   const found = new Set<Audience>();
@@ -127,7 +131,7 @@ export function audienceOf(words: string): Set<Audience> {
   return found;
 }
 
-/** The traits of a caller. */
+/** Returns the traits of a caller with the given role. */
 export const traitsOf = (role: Role): string[] =>
   role === "member" ? ["inside"] : ["inside", role, ...(role === "admin" ? ["api"] : [])];
 

@@ -2,45 +2,45 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { WebSocket } from "ws";
 import type { Conversation } from "./contract.js";
 
-/** How long a client waits for a frame by default, in milliseconds. */
+/** Default timeout for a frame, in milliseconds. */
 const FRAME_TIMEOUT_MS = 30_000;
 
-/** A frame as JSON.parse gave it. */
+/** A parsed frame. */
 export type Frame = [name: string, ...rest: unknown[]];
 
-/** A JSON value, whose fields the caller reads. */
+/** A JSON value of unchecked shape. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Json = any;
 
-/** How a connection ended. */
+/** Describes how a connection was closed. */
 export interface Closed {
   code: number;
 }
 
-/** One websocket. It checks each frame that comes, and keeps it until a caller takes it. */
+/** A websocket that checks each received frame and queues it until a caller consumes it. */
 export class Client {
-  /** The data of `authenticated`. */
+  /** The data of the `authenticated` frame. */
   hello: Json;
-  /** The id of the user who logged in. */
+  /** The id of the logged-in user. */
   id = "";
-  /** When the connection ended. */
+  /** Resolves when the connection is closed. */
   readonly closed: Promise<Closed>;
-  /** When the last frame came, in milliseconds since 1970. */
-  lastCame = 0;
-  /** The frames that came and that no caller has taken yet. */
+  /** Time at which the last frame arrived, in milliseconds since 1970. */
+  lastReceivedAt = 0;
+  /** Received frames that no caller has consumed yet. */
   readonly #queue: { frame: Frame; text: string }[] = [];
-  /** The callers that wait for a frame. */
+  /** Callbacks of callers waiting for a frame. */
   readonly #waiting = new Set<() => void>();
   #isClosed = false;
   #count = 0;
 
   constructor(
     readonly ws: WebSocket,
-    /** Holds every frame against the AsyncAPI document. */
+    /** Checks every frame against the AsyncAPI document. */
     readonly conversation: Conversation,
-    /** Called when the server sends something that it should not. */
+    /** Called when the server sends something invalid. */
     public onFault: (message: string) => void,
-    /** How long it waits for a frame, in milliseconds. */
+    /** Timeout for a frame, in milliseconds. */
     readonly timeout = FRAME_TIMEOUT_MS,
   ) {
     ws.on("message", (data) => this.#received((data as Buffer).toString()));
@@ -55,7 +55,7 @@ export class Client {
   }
 
   #received(text: string): void {
-    this.lastCame = Date.now();
+    this.lastReceivedAt = Date.now();
     try {
       this.conversation.received(text);
     } catch (error) {
@@ -66,17 +66,17 @@ export class Client {
     this.#wake();
   }
 
-  /** Whether the connection has not ended. */
   get isOpen(): boolean {
     return !this.#isClosed;
   }
 
-  /** Sends a message as it is. */
+  /** Sends a raw message. */
   send(data: string | Buffer): void {
     try {
       this.conversation.sent(data);
     } catch {
-      // Nested too deep to be echoed: it is answered like a message without an id.
+      // The message is nested too deeply to be echoed, so the server treats the message like a
+      // message without an id.
       this.conversation.sent(Buffer.alloc(0));
     }
     this.ws.send(data);
@@ -87,7 +87,7 @@ export class Client {
     this.send(JSON.stringify(elements));
   }
 
-  /** Sends a command, and waits for its answer: the whole frame. */
+  /** Sends a command, and returns the complete response frame. */
   async call(action: string, payload: unknown = null): Promise<Frame> {
     const id = ++this.#count;
     this.sendFrame(action, id, payload);
@@ -98,7 +98,7 @@ export class Client {
     );
   }
 
-  /** The answer to a command that was sent with an id. */
+  /** Waits for the response to a command that was sent with an id. */
   answered(id: unknown): Promise<Frame> {
     return this.#take(
       `the answer with ${JSON.stringify(id)}`,
@@ -106,7 +106,7 @@ export class Client {
     );
   }
 
-  /** The result of a command that must succeed. */
+  /** Runs a command that must succeed, and returns its result. */
   async do(action: string, payload: unknown = null): Promise<Json> {
     const [name, , result] = await this.call(action, payload);
     if (name === "success") return result;
@@ -114,13 +114,16 @@ export class Client {
     throw Object.assign(new Error(`${action}: ${JSON.stringify(result)}`), { code });
   }
 
-  /** The code of a command that must fail; `ok` if it does not. */
+  /** Runs a command, and returns its error code, or `ok` if it succeeds. */
   async code(action: string, payload: unknown = null): Promise<string> {
     const [name, , result] = await this.call(action, payload);
     return name === "success" ? "ok" : (result as { code: string }).code;
   }
 
-  /** Logs in. @returns the answer: `authenticated` or an error. */
+  /**
+   * Logs in.
+   * @returns the response: `authenticated` or an error.
+   */
   async login(payload: object): Promise<Frame> {
     this.sendFrame("authenticate", payload);
     const answer = await this.#take("the answer to authenticate", ([name]) =>
@@ -133,25 +136,25 @@ export class Client {
     return answer;
   }
 
-  /** The next frame of any kind. */
+  /** Waits for the next frame of any kind. */
   frame(): Promise<Frame> {
     return this.#take("a frame", () => true);
   }
 
-  /** The next frames of any kind. */
+  /** Waits for the next `count` frames of any kind. */
   async frames(count: number): Promise<Frame[]> {
     const frames: Frame[] = [];
     while (frames.length < count) frames.push(await this.frame());
     return frames;
   }
 
-  /** The text of the next frame. */
+  /** Returns the raw text of the next frame. */
   async text(): Promise<string> {
     const take = () => this.#queue.shift()!.text;
     return this.#until("a frame", () => true, take);
   }
 
-  /** The data of the next push of a name; others stay for later. */
+  /** Waits for the next push with the given name, and returns its data. Other frames stay queued. */
   async next(name: string, matches: (data: Json) => boolean = () => true): Promise<Json> {
     const [, data] = await this.#take(
       name,
@@ -161,8 +164,8 @@ export class Client {
   }
 
   /**
-   * Takes all frames that have come. Frames that the server has already decided to send
-   * come before the answer to a ping.
+   * Consumes all received frames. Sends a ping first: frames that the server has already decided to
+   * send arrive before the pong.
    */
   async all(): Promise<Frame[]> {
     const mark = `mark ${++this.#count}`;
@@ -175,19 +178,19 @@ export class Client {
     return before.map(({ frame }) => frame);
   }
 
-  /** Takes everything that has come by now, for a connection that has ended. */
+  /** Consumes all queued frames of a connection that has ended. */
   rest(): Frame[] {
     return this.#queue.splice(0).map(({ frame }) => frame);
   }
 
-  /** Waits until the server answers a ping. Everything else stays for later. */
+  /** Waits until the server has responded to a ping. Other frames stay queued. */
   async reached(): Promise<void> {
     const mark = `mark ${++this.#count}`;
     this.sendFrame("ping", mark);
     await this.#take("pong", ([name, data]) => name === "pong" && data === mark);
   }
 
-  /** Waits until so many frames have come, for as long as the connection lives and its timeout allows. */
+  /** Waits until `count` frames are queued, the connection ends, or the timeout expires. */
   async gathers(count: number): Promise<void> {
     const ends = Date.now() + this.timeout;
     while (this.#queue.length < count && !this.#isOver(ends)) {
@@ -196,8 +199,8 @@ export class Client {
   }
 
   /**
-   * Waits for a push, which stays for later.
-   * @returns whether it came.
+   * Waits for a push, and leaves it queued.
+   * @returns whether the push arrived.
    */
   async sees(name: string, matches: (data: Json) => boolean): Promise<boolean> {
     const ends = Date.now() + this.timeout;
@@ -207,7 +210,7 @@ export class Client {
     return has();
   }
 
-  /** The names of the frames that have come; see {@link all}. */
+  /** Returns the names of all received frames; see {@link all}. */
   async names(): Promise<string[]> {
     return (await this.all()).map(([name]) => name);
   }
@@ -222,8 +225,8 @@ export class Client {
 
   /**
    * Waits for a frame.
-   * @param take gets where it is in the queue. It is called at once, as others may
-   *   wait as well.
+   * @param take receives the frame's index in the queue. `take` is called synchronously, before
+   * other waiting callers can consume the frame.
    */
   async #until<T>(
     what: string,
@@ -247,7 +250,7 @@ export class Client {
     return this.#isClosed || Date.now() >= ends;
   }
 
-  /** Waits until a frame comes or the connection ends, but not beyond a time. */
+  /** Waits until a frame arrives or the connection ends, but not beyond a deadline. */
   async #woken(ends: number): Promise<void> {
     const signal = new AbortController();
     await Promise.race([
@@ -264,7 +267,7 @@ export class Client {
   }
 }
 
-/** A frame; undefined if the text is none. */
+/** Parses a frame. Returns undefined if the text is not a frame. */
 function frameOf(text: string): Frame | undefined {
   try {
     const frame = JSON.parse(text) as unknown;
@@ -274,7 +277,7 @@ function frameOf(text: string): Frame | undefined {
   }
 }
 
-/** Fails unless a promise settles soon. */
+/** Awaits a promise, and rejects if the promise does not settle in time. */
 export async function soon<T>(promise: Promise<T>, milliseconds = FRAME_TIMEOUT_MS): Promise<T> {
   const signal = new AbortController();
   const late = delay(milliseconds, undefined, signal).then(() => {

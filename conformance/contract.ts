@@ -9,14 +9,14 @@ function frameOf(text: string): Frame {
   if (!Array.isArray(frame) || typeof frame[0] !== "string") {
     throw new Error(`not a frame: ${text}`);
   }
-  // Clients compare the beginning of a frame as text.
+  // Clients match the beginning of a frame as text.
   if (!text.startsWith(`[${JSON.stringify(frame[0])}`)) {
     throw new Error(`not compact: ${text}`);
   }
   return frame;
 }
 
-/** The AsyncAPI document as a test of the server's frames. */
+/** Validates the server's frames against the AsyncAPI document. */
 export class LiveContract {
   readonly #ajv = new Ajv({ strict: false, allErrors: true });
   readonly #messages: JsonObject;
@@ -24,7 +24,7 @@ export class LiveContract {
 
   /**
    * @param hasOthers whether the server may send pushes that the document does not name. Clients
-   *   ignore such pushes.
+   * ignore such pushes.
    */
   constructor(document: JsonObject, hasOthers = false) {
     addFormats.default(this.#ajv);
@@ -34,16 +34,15 @@ export class LiveContract {
     this.#hasOthers = hasOthers;
   }
 
-  /** Whether the document names a push. */
   hasPush(name: string): boolean {
     return `push.${name}` in this.#messages;
   }
 
   /**
-   * Whether a frame of the server is one that the document promises.
-   * @param pending the name of the command that it answers, if it answers one. It may
-   *   be an unknown name, or "" for a frame that was no command.
-   * @throws {Error} that names the fault.
+   * Checks a server frame against the document.
+   * @param pending the name of the command to which the frame responds, if any. It may be an
+   * unknown name, or "" for a client frame that was not a command.
+   * @throws {Error} that describes the fault.
    */
   checkFrame(text: string, pending?: string): void {
     const frame = frameOf(text);
@@ -68,7 +67,7 @@ export class LiveContract {
     }
     const own = `error.${pending}`;
     const key = own in this.#messages ? own : "error.unknown_command";
-    // The problem is last, where a message has an id and where it has none.
+    // The problem is the last element, with or without an id.
     const last = key === "error.authenticate" ? 1 : 2;
     this.#check(key, `/items/${last}`, frame.at(-1), text);
   }
@@ -85,7 +84,7 @@ export class LiveContract {
   }
 }
 
-/** Errors of a connection, which answer no command even when one has no id. */
+/** Connection errors, which are never the response to a command, even if a pending command has no id. */
 const ofConnection = new Set([
   "world.unknown_world",
   "auth.timeout",
@@ -94,42 +93,42 @@ const ofConnection = new Set([
 ]);
 
 interface Pending {
-  /** The first element of the frame; empty if it is no command. */
+  /** The first element of the frame; empty if the frame is not a command. */
   name: string;
-  /** The id as JSON; undefined if it has none. */
+  /** The command's id as JSON; undefined if the command has no id. */
   id: string | undefined;
   /** The data of a ping, as JSON. */
   data: string;
 }
 
 /**
- * The frames of one connection, in both directions. Each frame is checked, and each command
- * gets one answer, in the order of the commands.
+ * One connection's frames in both directions. Checks each frame, and that every command receives
+ * exactly one response, in order.
  */
 export class Conversation {
   readonly #contract: LiveContract;
   readonly #pending: Pending[] = [];
-  /** How many frames the client has sent. */
+  /** The number of frames sent by the client. */
   count = 0;
 
   constructor(contract: LiveContract) {
     this.#contract = contract;
   }
 
-  /** How many commands have no answer yet. */
+  /** The number of commands that have not received a response yet. */
   get unanswered(): number {
     return this.#pending.length;
   }
 
-  /** The client sends a frame. */
+  /** Records a frame sent by the client. */
   sent(text: string | Uint8Array): void {
     this.count++;
     this.#pending.push(pendingOf(text));
   }
 
   /**
-   * The client receives a frame.
-   * @throws {Error} if the server should not have sent it.
+   * Records and checks a frame received by the client.
+   * @throws {Error} if the server should not have sent the frame.
    */
   received(text: string): void {
     const frame = frameOf(text);
@@ -158,7 +157,8 @@ export class Conversation {
     }
     const { code = "" } = (frame[1] ?? {}) as { code?: string };
     if (next === undefined || next.id !== undefined) return false;
-    // Who lost the right to be there may ping meanwhile, and no ping needs a right.
+    // A ping may be pending when a user loses the right to stay logged in. A ping requires no
+    // permission, so an `auth.` error is never the response to a ping.
     const endsLogin = next.name === "ping" && code.startsWith("auth.");
     return !endsLogin && !ofConnection.has(code);
   }

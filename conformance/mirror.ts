@@ -4,14 +4,15 @@ import { firstState, type LiveState, nextState, stateAfter } from "../client/liv
 import type { ListedPoll, ListedQuestion, PublicUser } from "../schemas/live/index.js";
 import type { Client, Frame, Json } from "./client.js";
 
-/** More events than any row has. */
+/** More events than any row creates. */
 const ALL = 1000;
 const NEWEST = 2 ** 53 - 1;
 
 /**
- * The state of a connection: the answers to its login and its queries, with the changes by
- * pushes and its own commands since. Foyer's client keeps it, so a difference to what a new
- * connection gets is a fault of the server's pushes or of the client.
+ * A connection's state: the responses to its login and queries, updated by pushes and by the
+ * connection's own commands. Foyer's client code maintains the state. Therefore, a difference
+ * between this state and the state of a new connection is a bug in the server's pushes or in the
+ * client.
  */
 export class Mirror {
   state: LiveState;
@@ -19,7 +20,7 @@ export class Mirror {
   #polls: readonly ListedPoll[] | undefined;
   #events: Map<number, Json> | undefined;
   #viewers: Map<string, PublicUser> | undefined;
-  /** The lists that the client would fetch again, as the user may have acted elsewhere. */
+  /** The lists that the client would refetch because the user may have acted on another connection. */
   readonly #doubts = new Set<"questions" | "polls">();
   readonly #room: string;
   readonly #questionKind: QuestionKind;
@@ -40,7 +41,7 @@ export class Mirror {
     this.#pollKind = new PollKind(port, room);
   }
 
-  /** Enters the room, and asks for all that is in it. Refused parts stay unknown. */
+  /** Enters the room, and queries its contents. Contents that the server refuses to send stay undefined. */
   async follow(client: Client): Promise<void> {
     const ask = async <T>(asked: Promise<T>) => asked.catch(refused);
     const named = { room: this.#room };
@@ -56,7 +57,7 @@ export class Mirror {
     this.#polls = await ask(this.#pollKind.list());
   }
 
-  /** Takes a push. */
+  /** Applies a push. */
   pushed([name, data]: Frame): void {
     this.state = nextState(this.state, name, data);
     this.#pushedInRoom(name, data as Json);
@@ -92,7 +93,7 @@ export class Mirror {
     this.#events?.set(original.event_id, { ...original, content, edited: true });
   }
 
-  /** Forgets the contents of a room that the user no longer sees. */
+  /** Forgets the room's contents once the user can no longer see the room. */
   #keepRoom(): void {
     if (!this.state.rooms.some(({ id }) => id === this.#room)) this.#forget();
   }
@@ -105,7 +106,7 @@ export class Mirror {
   }
 
   /**
-   * Takes the answer to an own command.
+   * Applies the response to one of the connection's own commands.
    * @param sent the payload; null if there is none.
    */
   answered(name: string, sent: Json, result: Json): void {
@@ -128,7 +129,7 @@ export class Mirror {
     }
   }
 
-  /** The whole state, in a canonical form for comparison. */
+  /** Returns the whole state in a canonical form for comparison. */
   picture(): Record<string, unknown> {
     const { state } = this;
     return {
@@ -154,7 +155,10 @@ export class Mirror {
     };
   }
 
-  /** The last message of the room with an event: listeners recognize their own messages by it. */
+  /**
+   * The id of the room's last message. The server pushes unread pointers to everyone except the
+   * sender, but a subscribed sender learns of the message from its event.
+   */
   get #lastMessage(): number {
     const messages = [...(this.#events?.values() ?? [])].filter(
       ({ event_type }) => event_type !== "channel.member",
@@ -162,7 +166,7 @@ export class Mirror {
     return Math.max(0, ...messages.map(({ event_id }) => event_id as number));
   }
 
-  /** The picture of a new connection in the same form: with the same doubts. */
+  /** Adopts another mirror's doubts, so that the two pictures are comparable. */
   doubting(other: Mirror): Mirror {
     for (const doubt of other.#doubts) this.#doubts.add(doubt);
     return this;
@@ -177,7 +181,7 @@ const refused = (error: unknown): undefined => {
 
 const byId = (users: readonly PublicUser[]) => new Map(users.map((user) => [user.id, user]));
 
-/** The channels with events after the read pointer. */
+/** Returns the ids of the channels with events after the read pointer. */
 const unreadOf = (
   { channels, readPointers, unreadPointers }: LiveState,
   room: string,
@@ -194,7 +198,7 @@ const unreadOf = (
 const positive = (counts: Readonly<Record<string, number>>) =>
   Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
 
-/** An event without the fields that differ between a push and a page. */
+/** Removes or normalizes the fields that differ between a pushed event and a fetched event. */
 function plainEvent({ type: _type, users: _users, ...event }: Json): Json {
   const { content, event_type } = event;
   return {
@@ -210,9 +214,8 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 const short = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 300);
 
 /**
- * The differences of two values of JSON, a line for each place.
- * @param isPart whether fields that `expected` does not name may be anything. A list has
- *   just the entries that are expected.
+ * Lists the differences between two JSON values, one line per path.
+ * @param isPart whether fields that `expected` does not name are ignored. Lists must match exactly.
  */
 export function differences(
   actual: unknown,

@@ -1,53 +1,63 @@
+import type { CallEngineName } from "../schemas/plain/calls.js";
 import type { PermissionKey } from "../schemas/plain/permissions.js";
 import type { Audience, Other, Role } from "./cast.js";
 import type { Stage } from "./stage.js";
 
-/** Part of a value: fields that are not named may be anything. A function gets the stage. */
+/**
+ * An expected value, of which only the named fields are compared. A function receives the stage and
+ * returns the value.
+ */
 export type Like = object | ((it: Stage) => object);
 
-/** A push, and its audiences. Each entry is one frame for each of them. */
+/** A push and its audiences. Each audience receives one frame per entry in the row's list. */
 export type Push = readonly [name: string, to: string, like?: Like];
 
-/** The requirement of a command, in the words of the server's table. */
+/** A command's requirement, named as in the server's command table. */
 type Requirement =
   | { requires: PermissionKey | "login" }
   | { inRoom: PermissionKey | "any" }
   | { inChannel: PermissionKey | "any" };
 
 interface Happening {
-  /** The role of the caller; a member by default. */
+  /** The caller's role; a member by default. */
   as?: Role;
-  /** The steps that the caller has taken before; by default all, and both connections entered. */
-  before?: { enters?: "neither" | "second"; joined?: false };
   /**
-   * All pushes to each audience, in order. An audience that is not named gets
-   * nothing.
+   * Deviations from the default setup, in which the caller has joined the channel and both of the
+   * caller's connections have entered the room.
    */
+  before?: { enters?: "neither" | "second"; joined?: false };
+  /** All pushes to each audience, in order. Audiences that are not named receive nothing. */
   pushes?: readonly Push[];
-  /** Some pushes come later than the push of a change of the world. */
+  /** Set if some of the pushes arrive later than a push about a simultaneous change to the world. */
   late?: true;
-  /** The audiences whose connections end. */
+  /** The audiences whose connections the server closes. */
   ends?: string;
-  /** What the row needs that not each server has. It is skipped elsewhere. */
-  needs?: "deleteWorld";
-  /** Changes without a push to an audience, and the reason. */
+  /** An optional feature that the row requires. The row is skipped on servers without it. */
+  needs?: "deleteWorld" | "enterCall" | CallEngineName;
+  /** The part of the state whose changes are not pushed to an audience, with the reason. */
   unaware?: Partial<Record<Audience, { of: string; because: string }>>;
 }
 
-/** A command, and everything that follows from it. */
+/** A command and all of its effects. */
 export type CommandRow = Happening &
   Requirement & {
-    /** Makes the things that the command names, before any client connects. @returns the payload. */
+    /**
+     * Creates the objects that the command refers to, before any client connects.
+     * @returns the payload.
+     */
     payload?: (it: Stage) => unknown;
-    /** The answer. A list has just these entries. */
+    /** The expected result. Lists must match exactly. */
     answer?: Like;
-    /** The code of audiences that are refused although they hold the right, or by another code. */
+    /**
+     * Error codes for audiences that are refused although they hold the right, or that are refused
+     * with an unusual code.
+     */
     refused?: Partial<Record<Other, string>>;
-    /** Audiences that may give the command without the right, such as the members of a direct channel. */
+    /** Audiences that may run the command without the right, such as members of a direct channel. */
     allowed?: string;
   };
 
-/** Something that happens otherwise than by a command. */
+/** An event that no command causes. */
 export type EventRow = Happening & {
   prepare?: (it: Stage) => unknown;
   act: (it: Stage) => Promise<unknown>;
@@ -55,18 +65,16 @@ export type EventRow = Happening & {
 
 export type Row = CommandRow | EventRow;
 
-/**
- * Rows by name. The row of a command begins with the name of the command: `chat.send`, or
- * `chat.send: an edit`.
- */
+/** Rows by name. A command's row is named after the command: `chat.send`, or `chat.send: an edit`. */
 export type Rows = Readonly<Record<string, Row>>;
 
-/** The command of a row. */
+/** Returns the command that a row tests. */
 export const commandOf = (name: string): string => name.split(":", 1)[0]!;
 
 /**
- * The code with which an audience is refused; undefined if it is not.
- * @param holds whether it holds a key.
+ * Returns the error code with which the server refuses an audience, or undefined if the audience is
+ * not refused.
+ * @param holds whether the audience holds a key.
  */
 export function refusalOf(
   row: CommandRow,

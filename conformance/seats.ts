@@ -5,44 +5,44 @@ import { differences, Mirror } from "./mirror.js";
 import type { Row } from "./row.js";
 import type { Stage } from "./stage.js";
 
-/** A connection, and the state of its client; none if it is not logged in. */
+/** A connection and its mirrored state, which is undefined without a login. */
 export interface Watcher {
   readonly client: Client;
   readonly mirror: Mirror | undefined;
 }
 
-/** The audiences that are not logged in. */
+/** The audiences that never log in. */
 const unknown: readonly Audience[] = ["banned", "stranger"];
 
-/** Takes the pushes that have come. */
+/** Applies the pushes received so far. */
 export async function takeAll({ client, mirror }: Watcher): Promise<void> {
   for (const frame of await client.all()) mirror?.pushed(frame);
 }
 
-/** The users of the world; each may log in again. */
+/** The audiences that can log in to the world a second time. */
 export const citizens: readonly Audience[] = audiences.filter(
   (name) => name !== "foreigner" && !unknown.includes(name),
 );
 
-/** For how long a node may not know the rights that another node gave, in milliseconds. */
+/** Maximum time by which a node may lag behind rights granted on another node, in milliseconds. */
 const MAX_RIGHTS_LAG_MS = 1000;
 
-/** The connections of a row. */
+/** A row's connections. */
 export class Seats {
   readonly #stage: Stage;
-  /** Which connections of the caller enter the room; both by default. */
+  /** Which of the caller's connections enter the room; both by default. */
   #entering: "neither" | "second" | undefined;
   readonly #note: (audience: Audience, fault: string) => void;
   readonly #watchers = new Map<Audience, Watcher>();
   readonly #clients: Client[] = [];
 
-  /** @param note receives the faults. */
+  /** @param note receives faults. */
   constructor(stage: Stage, note: (audience: Audience, fault: string) => void) {
     this.#stage = stage;
     this.#note = note;
   }
 
-  /** Prepares a row, and connects its audiences. */
+  /** Prepares a row and connects its audiences. */
   async prepare(row: Row, names: readonly Audience[]): Promise<void> {
     const stage = this.#stage;
     await stage.furnish();
@@ -58,14 +58,14 @@ export class Seats {
     return this.#watchers.get(name)!;
   }
 
-  /** Connects audiences, and waits until each has got the pushes about the others. */
+  /** Connects audiences, and waits until each audience has received the pushes about the other audiences. */
   async fill(names: readonly Audience[] = audiences): Promise<void> {
     await this.#fill(names.filter((name) => !unknown.includes(name)));
     const clients = names
       .filter((name) => citizens.includes(name))
       .map((name) => this.of(name).client);
     await this.#stage.server.gathered(this.#stage.place, clients);
-    // Last, because servers end connections that do not log in.
+    // Last, because servers close connections that do not log in.
     await this.#fill(names.filter((name) => unknown.includes(name)));
     for (const watcher of this.#watchers.values()) await takeAll(watcher);
   }
@@ -78,7 +78,7 @@ export class Seats {
     );
   }
 
-  /** Connects an audience, once more if it is connected. */
+  /** Opens a connection for an audience, even if the audience already has a connection. */
   async seat(name: Audience): Promise<Watcher> {
     const { world, foreignWorld, room } = this.#stage;
     const isForeign = name === "foreigner";
@@ -94,9 +94,9 @@ export class Seats {
   }
 
   /**
-   * Logs an audience in. Of several nodes, one may learn of the rights that a row begins with
-   * a moment after the others.
-   * @throws {Error} if it may not log in.
+   * Logs an audience in. Retries, because one of several nodes may learn a row's initial rights
+   * slightly later than the other nodes.
+   * @throws {Error} if the audience may not log in.
    */
   async #logIn(world: string, name: Audience): Promise<Client> {
     const person = name === "second" ? "me" : name;
@@ -141,8 +141,8 @@ export class Seats {
   }
 
   /**
-   * Compares the state of an audience by its pushes with the one of a new login. A part that it
-   * did not ask for, or has left, is left out.
+   * Compares an audience's pushed state with the state of a new login. Skips parts that the
+   * audience did not query or has left.
    * @returns the differences in each part.
    */
   behind(name: Audience, fresh: Mirror): [part: string, differences: string[]][] {
@@ -154,7 +154,7 @@ export class Seats {
       .map((part) => [part, differences(known[part], expected[part], false, part)]);
   }
 
-  /** Waits until the consequences of earlier actions are sent. */
+  /** Waits until the effects of earlier actions have been sent. */
   settled(): Promise<void> {
     const open = this.#clients.filter((client) => client.isOpen);
     return this.#stage.server.settled(this.#stage.place, open);

@@ -6,50 +6,50 @@ import type { WorldKey } from "../schemas/worlds.js";
 import { Client, type Json } from "./client.js";
 import { Conversation, type LiveContract } from "./contract.js";
 
-/** How long a token is valid, in seconds: longer than a run. */
+/** Token lifetime, in seconds; longer than any run. */
 const TOKEN_LIFETIME_SECONDS = 6 * 3600;
 
-/** How often a request is sent that a server is too busy for. */
+/** Maximum number of attempts while the server is overloaded. */
 const MAX_TRIES = 4;
 
-/** The longest pause that a server may ask for, in seconds. */
+/** Upper bound for a server's `Retry-After`, in seconds. */
 const MAX_RETRY_AFTER_SECONDS = 60;
 
-/** The answers of a server that is too busy. */
+/** The statuses with which an overloaded server responds. */
 const BUSY = [429, 503];
 
-/** How long nothing may arrive until a connection counts as settled, in milliseconds. */
+/** Silence after which a connection counts as settled, in milliseconds. */
 const SETTLED_AFTER_MS = 300;
 
-/** How many times longer than the answer to a ping the silence is at least. */
+/** Silence required in addition to the minimum, as a multiple of the ping round trip. */
 const PINGS = 5;
 
-/** The largest frame that a server may send, in bytes. */
+/** The largest frame accepted from a server, in bytes. */
 const MAX_FRAME_BYTES = 16 * 1024 * 1024;
 
-/** A world, and a key that signs the tokens of its administrators. */
+/** A world and the key that signs its administrators' tokens. */
 export interface Access {
   readonly world: string;
   readonly key: WorldKey;
 }
 
-/** The world of a row. It has no rooms and the settings of a new world. */
+/** A row's world. It has no rooms, and the settings of a new world. */
 export interface RowWorld extends Access {
-  /** The users of the row have it in their names. */
+  /** Part of the names of the row's users. */
   readonly tag: string;
   /** The key that signs the tokens of the row's users. */
   readonly userKey: WorldKey;
-  /** The keys that the world has besides. */
+  /** The world's keys other than `userKey`. */
   readonly otherKeys: readonly WorldKey[];
-  /** Another world of the server, for the audience `foreigner`. */
+  /** Another world on the server, for the audience `foreigner`. */
   readonly foreign?: Access | undefined;
 }
 
-/** A server on which rows run. Rows reach it by requests and websockets only. */
+/** A server under test. Rows access it only through HTTP requests and websockets. */
 export interface Server {
-  /** Whether `settled` knows that everything was sent, and does not just wait for a while. */
+  /** Whether `settled` is certain that all pushes were sent, rather than only waiting for a while. */
   readonly isCertain: boolean;
-  /** The time of the server, in milliseconds since 1970. */
+  /** The server's clock, in milliseconds since 1970. */
   readonly now: number;
   /** Sends a request as an administrator; see {@link HttpServer.request}. */
   request(
@@ -59,24 +59,32 @@ export interface Server {
     body?: object,
     ...accepted: number[]
   ): Promise<Json>;
-  /** Opens a websocket. @param turn selects one of several nodes. */
+  /**
+   * Opens a websocket.
+   * @param turn selects one of several nodes.
+   */
   connect(world: string, turn: number): Promise<Client>;
-  /** Provides the world of a row. */
+  /** Prepares the world for a row. */
   prepare(): Promise<RowWorld>;
-  /** Waits until clients have received the pushes about everything before and at their logins. */
+  /** Waits until clients have received the pushes about everything up to and including their logins. */
   gathered(world: RowWorld, clients: readonly Client[]): Promise<void>;
-  /** Waits until clients have received the pushes about everything that happened. */
+  /** Waits until clients have received the pushes about everything that has happened so far. */
   settled(world: RowWorld, clients: readonly Client[]): Promise<void>;
-  /** Deletes a world, on servers where the rows may. */
+  /** Deletes a world, on servers that allow it. */
   deleteWorld?(world: string): Promise<void>;
+  /** Puts a device into its call, on servers with a stand-in for the media server. */
+  enterCall?(identity: string): Promise<void>;
 }
 
 /** The traits of administrators. */
 export const ADMINISTRATOR = ["inside", "moderator", "admin", "api"];
 
-/** Signs a token. @param now the time of the server, in milliseconds since 1970. */
+/**
+ * Signs a token.
+ * @param now the server's clock, in milliseconds since 1970.
+ */
 export function sign({ issuer, audience, secret }: WorldKey, claims: object, now: number): string {
-  // Without a timestamp, as the clock of the server may be behind ours.
+  // No timestamp, because the server's clock may be behind the local clock.
   const signer = createSigner({ key: secret, algorithm: "HS256", noTimestamp: true });
   return signer({
     iss: issuer,
@@ -86,11 +94,11 @@ export function sign({ issuer, audience, secret }: WorldKey, claims: object, now
   });
 }
 
-/** A request that the server refused. */
+/** Thrown if the server refuses a request. */
 export class Refusal extends Failure {
   constructor(
     message: string,
-    /** The code of the problem, if the answer has one. */
+    /** The problem's code, if the response has one. */
     readonly code: string | undefined,
   ) {
     super(message);
@@ -98,27 +106,27 @@ export class Refusal extends Failure {
 }
 
 export interface HttpOptions {
-  /** What the server promises. */
+  /** The contract that the server's frames must meet. */
   contract: LiveContract;
-  /** How long a client waits for a frame, and a request for its answer, in milliseconds. */
+  /** Timeout for a frame and for a response, in milliseconds. */
   timeout: number;
   tries?: number;
   sockets?: ClientOptions;
 }
 
-/** Requests and websockets to a server. */
+/** Sends requests and opens websockets to a server. */
 export class HttpServer {
-  /** How many websockets were opened, and how many are open. */
+  /** The number of websockets that were opened in total, and the number that are currently open. */
   connections = 0;
   open = 0;
-  /** The faults of frames that no audience received. */
+  /** Faults in frames on connections without an audience. */
   faults: string[] = [];
   #requests = 0;
   readonly #conversations = new Set<Conversation>();
-  /** How far the clock of the server is ahead of ours, in milliseconds. */
+  /** How far the server's clock is ahead of the local clock, in milliseconds. */
   #ahead = 0;
 
-  /** @param urls the address of the server, or of each of its nodes, without a slash at the end. */
+  /** @param urls the address of the server, or of each node, without a trailing slash. */
   constructor(
     readonly urls: readonly [string, ...string[]],
     readonly options: HttpOptions,
@@ -128,17 +136,17 @@ export class HttpServer {
     return Date.now() + this.#ahead;
   }
 
-  /** How many requests and commands were sent. */
+  /** The number of requests and commands sent. */
   get requests(): number {
     return [...this.#conversations].reduce((sum, { count }) => sum + count, this.#requests);
   }
 
   /**
    * Sends a request as an administrator of a world.
-   * @param path below the path of the world, such as `rooms/`.
-   * @param accepted further statuses that are no error, beside success.
-   * @returns the body of the answer; undefined if it has none.
-   * @throws {Failure} that names the request and the answer.
+   * @param path the path below the world, such as `rooms/`.
+   * @param accepted statuses to accept in addition to success.
+   * @returns the response body; undefined if it is empty.
+   * @throws {Failure} that names the request and the response.
    */
   async request(
     access: Access,
@@ -151,7 +159,7 @@ export class HttpServer {
     for (let i = 1; ; i++) {
       this.#requests++;
       const answer = await this.#fetch(access, method, path, body).catch((error: Error) => {
-        // The reason of a failed request is in `cause` only.
+        // `fetch` reports the actual reason only in `cause`.
         const { message } = (error.cause as Error | undefined) ?? error;
         throw new Failure(`${name}: ${message || error.message}`);
       });
@@ -169,7 +177,7 @@ export class HttpServer {
       try {
         return JSON.parse(text);
       } catch {
-        // Without the text, which may hold keys.
+        // The message omits the response body, which may contain keys.
         throw new Failure(`the answer to ${name} is not JSON`);
       }
     }
@@ -185,7 +193,7 @@ export class HttpServer {
         ...(body && { "content-type": "application/json" }),
       },
       ...(body && { body: JSON.stringify(body) }),
-      // A token is for this server and for no other.
+      // The token must not reach another server.
       redirect: "error",
       signal: AbortSignal.timeout(this.options.timeout),
     });
@@ -222,18 +230,18 @@ export class HttpServer {
   }
 
   /**
-   * Waits until nothing has arrived for a while, which is longer if the server is slow.
-   * @param least for how long at least, in milliseconds.
+   * Waits until no frame has arrived for a while. Waits longer if the server is slow.
+   * @param least the minimum silence, in milliseconds.
    */
   async silent(clients: readonly Client[], least = SETTLED_AFTER_MS): Promise<void> {
     const began = Date.now();
-    // Connections may end meanwhile.
+    // A connection may end before its pong arrives.
     await Promise.allSettled(clients.map((client) => client.reached()));
     const reached = Date.now();
     const silence = least + PINGS * (reached - began);
     const ends = reached + this.options.timeout;
     for (;;) {
-      const last = Math.max(began, ...clients.map(({ lastCame }) => lastCame));
+      const last = Math.max(began, ...clients.map(({ lastReceivedAt }) => lastReceivedAt));
       const left = Math.min(last + silence, ends) - Date.now();
       if (left <= 0) return;
       await delay(left);
@@ -241,7 +249,7 @@ export class HttpServer {
   }
 }
 
-/** The pause that an answer asks for, in seconds. */
+/** Returns the delay that a response asks for, in seconds. */
 function pauseOf(answer: Response): number {
   const seconds = Number(answer.headers.get("retry-after") ?? 1);
   return seconds > 0 ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) : 1;

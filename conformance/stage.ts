@@ -3,13 +3,16 @@ import { otherNames, partOf, type Person, type Role, traitsOf } from "./cast.js"
 import type { Client, Json } from "./client.js";
 import { ADMINISTRATOR, type RowWorld, type Server, sign } from "./server.js";
 
-/** Marks a profile, a text or a name that others may not see. */
+/** Marks profiles, names and other text that some audiences must not see. */
 export const SECRET = "conformance-secret";
 
-/** Begins the names of rooms and the titles of worlds that rows make, so that people recognize them. */
+/**
+ * Prefix of the room names and world titles that rows create, so that people recognize the suite's
+ * rooms and worlds.
+ */
 export const NAME = "Conformance";
 
-/** The modules of the room. */
+/** The test room's modules. */
 export const MODULES = [
   { type: "livestream.native", config: { hls_url: "https://example.org/s" } },
   { type: "chat.native", config: {} },
@@ -18,65 +21,69 @@ export const MODULES = [
     config: { active: true, requires_moderation: true, anonymous: true, show_authors: true },
   },
   { type: "poll", config: { active: true } },
+  { type: "call.native", config: { mode: "stage" } },
 ];
 
-/** The rules of the room. */
+/** The test room's rules. */
 export const ROOM_RULES = { "room.view": ["inside"], "chat.moderate": [["moderator", "admin"]] };
 
-/** The fields of a question that differ from a visible one. */
+/** Overrides for a question, which is visible by default. */
 export interface QuestionChanges {
   state?: "mod_queue" | "visible";
   content?: string;
   is_pinned?: boolean;
 }
 
-/** The fields of a poll that differ from an open one with two options. */
+/** Overrides for a poll, which is open and has two options by default. */
 export interface PollChanges {
   state?: "draft" | "open";
   content?: string;
 }
 
-/** The fields of an announcement that differ from one that is shown. */
+/** Overrides for an announcement, which is visible by default. */
 export interface AnnouncementChanges {
   state?: "draft" | "active";
-  /** When it is hidden, in milliseconds since 1970. */
+  /** Time at which the announcement is hidden, in milliseconds since 1970. */
   show_until?: number;
 }
 
-/** The fields of a world that rows change. */
+/** The world fields that rows change. */
 export interface WorldChanges {
   title?: string;
   permission_config?: PermissionConfig;
+  config?: object;
 }
 
-/** How long something is visible that ends by itself, in milliseconds. */
+/** Lifetime of objects that expire, in milliseconds. */
 const VISIBLE = 4000;
 
-/** All users of the world who are audiences. */
+/** All audiences that are users of the world. */
 const people = ["me", ...otherNames].filter(
   (name) => name !== "foreigner" && name !== "stranger",
 ) as Person[];
 
-/** A user of the world. The administrator prepares it, and is no audience. */
+/** A user of the world. The administrator prepares rows but is not an audience. */
 type User = Person | "administrator";
 
 /**
- * The world of one row, with its contents and its users. Rows prepare it and change it by these
- * methods, each of which sends requests, or commands as the user that it names.
+ * One row's world, with its contents and users. Rows use these methods to prepare and change the
+ * world. Each method sends requests, or sends commands as the named user.
  */
 export class Stage {
-  /** The answer of `announcement.list` before the row adds any. */
+  /** The result of `announcement.list` before the row adds any announcements. */
   former: readonly Json[] = [];
-  /** The room that everything happens in. The outsider cannot see it. */
+  /** The room where everything happens. The outsider cannot see it. */
   room = "";
-  /** A room without modules that all can see. */
+  /** A room without modules that everybody can see. */
   lobby = "";
   readonly ids = {} as Record<User, string>;
-  /** The payload of the row. */
+  /** The name of a device that a row puts into a call. */
+  device = "";
+  /** The payload of the row's command. */
   payload: Json;
-  /** The connections of users who prepare the row. */
+  /** The users' connections that are used to prepare the row. */
   readonly #backstage = new Map<User, Promise<Client>>();
-  /** The sessions that the row made. */
+  /** The ids of the sessions that the row created. */
   readonly #sessions: string[] = [];
 
   constructor(
@@ -93,7 +100,6 @@ export class Stage {
     return this.place.foreign?.world;
   }
 
-  /** The display name of a user. */
   nameOf(name: User | "foreigner"): string {
     return `${SECRET} ${this.place.tag} ${name}`;
   }
@@ -102,12 +108,12 @@ export class Stage {
     return `${this.place.tag}-${name}`;
   }
 
-  /** The uids of the users of the world. */
+  /** The uids of the world's users. */
   get uids(): readonly string[] {
     return [...people, "administrator" as const].map((name) => this.uidOf(name));
   }
 
-  /** A token that logs a user in. */
+  /** Returns a token for logging a user in. */
   tokenOf(name: User | "foreigner", traits = this.#traitsOf(name)): string {
     const { key, userKey, foreign } = this.place;
     const profile = { display_name: this.nameOf(name) };
@@ -120,7 +126,7 @@ export class Stage {
     return name === "me" ? traitsOf(this.role) : partOf(name).traits;
   }
 
-  /** Makes the rooms and the users. */
+  /** Creates the rooms and users. */
   async furnish(): Promise<void> {
     this.room = await this.#create({
       name: `${SECRET} room`,
@@ -142,7 +148,7 @@ export class Stage {
     await this.#leave(name);
   }
 
-  /** The connection of a user before any audience connects. */
+  /** Returns a user's connection for preparations. */
   #as(name: User, traits?: readonly string[]): Promise<Client> {
     const known = this.#backstage.get(name);
     if (known) return known;
@@ -169,7 +175,10 @@ export class Stage {
     await client.closed;
   }
 
-  /** Sends a command. @returns its answer. */
+  /**
+   * Sends a command as a user.
+   * @returns the command's result.
+   */
   async #do(name: User, action: string, payload?: object): Promise<Json> {
     const client = await this.#as(name);
     return client.do(action, payload);
@@ -183,15 +192,22 @@ export class Stage {
     return (await this.#send("POST", "rooms/", draft)).id;
   }
 
-  /** Ends the preparations, before any audience connects. */
+  /** Closes the connections used for preparations, before any audience connects. */
   async ready(): Promise<void> {
     await Promise.all(Array.from(this.#backstage.keys(), (name) => this.#leave(name)));
   }
 
-  /** Makes a user a member of the room's channel, even one who cannot see the room. */
+  /** Sends lines of captions to the room, in English. */
+  async captions(...captions: { text: string; final: boolean }[]): Promise<void> {
+    const lines = captions.map((line) => ({ lang: "en", ...line }));
+    await this.#do("administrator", "room.captions.send", { room: this.room, captions: lines });
+  }
+
+  /** Makes a user a member of the room's channel, even a user who cannot see the room. */
   async join(name: Person): Promise<void> {
     const isOutside = name === "outsider";
-    // The traits of the last login count.
+    // The traits of the latest login apply, so the outsider first logs in with traits that may
+    // join.
     if (isOutside) {
       await this.#leave(name);
       await this.#as(name, ADMINISTRATOR);
@@ -202,30 +218,70 @@ export class Stage {
     await this.#as(name);
   }
 
-  /** Sends a message to the room. @returns its id. */
+  /**
+   * Sends a message to the room.
+   * @returns the event id of the message.
+   */
   async message(from: Person, body = `${SECRET} message`): Promise<number> {
     const content = { type: "text", body };
     const message = { channel: this.room, event_type: "channel.message", content };
     return (await this.#do(from, "chat.send", message)).event.event_id;
   }
 
-  /** Opens a direct channel. @param users the first one creates it. @returns its id. */
+  /** Makes messages to the room wait for a moderator. */
+  async hold(): Promise<void> {
+    const module_config = MODULES.map((module) =>
+      module.type === "chat.native" ? { ...module, config: { hold: true } } : module,
+    );
+    await this.#send("PATCH", `rooms/${this.room}/`, { module_config });
+  }
+
+  /**
+   * Sends a message to the room that waits for a moderator.
+   * @returns the id under which it waits.
+   */
+  async waiting(from: Person): Promise<string> {
+    await this.hold();
+    const content = { type: "text", body: `${SECRET} waits` };
+    const message = { channel: this.room, event_type: "channel.message", content };
+    return (await this.#do(from, "chat.send", message)).held.id;
+  }
+
+  /**
+   * Reports a new message in the room.
+   * @returns the id of the report.
+   */
+  async report(from: Person, sender: Person): Promise<string> {
+    const { room } = this;
+    const event = await this.message(sender);
+    await this.#do(from, "chat.report", { channel: room, event, reason: "spam" });
+    return (await this.#do("moderator", "report.list", { room })).reports[0].id;
+  }
+
+  /**
+   * Opens a direct channel.
+   * @param users the members; the first user creates the channel.
+   * @returns the channel's id.
+   */
   async direct(...[first, ...others]: [Person, ...Person[]]): Promise<string> {
     const users = others.map((name) => this.ids[name]);
     return (await this.#do(first, "chat.direct.create", { users, hide: false })).id;
   }
 
-  /** Someone hides a direct channel until its next message. */
+  /** Hides a direct channel for a user until the next message in the channel. */
   async hide(channel: string, from: Person): Promise<void> {
     await this.#do(from, "chat.leave", { channel });
   }
 
-  /** A member has read the room's channel up to an event. */
+  /** Moves a member's read mark in the room's channel to an event. */
   async read(from: Person, id: number): Promise<void> {
     await this.#do(from, "chat.mark_read", { channel: this.room, id });
   }
 
-  /** Makes a question, visible unless `changes` say otherwise. @returns its id. */
+  /**
+   * Creates a question, visible by default.
+   * @returns its id.
+   */
   async question(changes: QuestionChanges = {}, from: Person = "neighbor"): Promise<string> {
     const { room } = this;
     const content = `${SECRET} question`;
@@ -235,7 +291,10 @@ export class Stage {
     return id;
   }
 
-  /** Makes a poll, open by default. @returns its id and the ids of its two options. */
+  /**
+   * Creates a poll, open by default.
+   * @returns its id and the ids of its two options.
+   */
   async poll(changes: PollChanges = {}): Promise<[string, string, string]> {
     const { poll } = await this.#do("moderator", "poll.create", {
       room: this.room,
@@ -250,6 +309,18 @@ export class Stage {
     return [poll.id, poll.options[0].id, poll.options[1].id];
   }
 
+  /**
+   * Creates an open word cloud with one vote.
+   * @returns its id and the word.
+   */
+  async cloud(): Promise<[string, string]> {
+    const { room } = this;
+    const draft = { room, content: `${SECRET} word`, poll_type: "words", state: "open" };
+    const { poll } = await this.#do("moderator", "poll.create", draft);
+    await this.#do("neighbor", "poll.vote", { room, id: poll.id, answers: ["rude"] });
+    return [poll.id, "rude"];
+  }
+
   async vote(id: string, from: Person, ...options: string[]): Promise<void> {
     await this.#do(from, "poll.vote", { room: this.room, id, options });
   }
@@ -258,12 +329,15 @@ export class Stage {
     await this.#do("moderator", "poll.pin", { room: this.room, id });
   }
 
-  /** All announcements, which the row finds in `former` later. */
+  /** Stores all announcements in `former`. */
   async announcements(): Promise<void> {
     this.former = await this.#do("administrator", "announcement.list");
   }
 
-  /** Makes an announcement, shown unless `changes` say otherwise. @returns its id. */
+  /**
+   * Creates an announcement, visible by default.
+   * @returns its id.
+   */
   async announcement({ show_until, ...changes }: AnnouncementChanges = {}): Promise<string> {
     const { announcement } = await this.#do("administrator", "announcement.create", {
       text: `${SECRET} announcement`,
@@ -274,30 +348,66 @@ export class Stage {
     return announcement.id;
   }
 
-  /** Makes a session without a room. @returns its id. */
+  /**
+   * Creates a session without a room.
+   * @returns its id.
+   */
   async session(state: "public" | "draft" = "public"): Promise<string> {
     const { id } = await this.#send("POST", "sessions/", { title: `${SECRET} session`, state });
     this.#sessions.push(id);
     return id;
   }
 
-  /** Makes a screen. @returns its id. */
+  /** Creates a public session that is over. @returns its id. */
+  async pastSession(): Promise<string> {
+    const [starts_at, ends_at] = [2, 1].map((hours) =>
+      new Date(this.server.now - hours * 3600_000).toISOString(),
+    );
+    const draft = { title: `${SECRET} past session`, starts_at, ends_at };
+    const { id } = await this.#send("POST", "sessions/", draft);
+    this.#sessions.push(id);
+    return id;
+  }
+
+  /**
+   * Creates a session that is on in the room.
+   * @returns its id.
+   */
+  async running(): Promise<string> {
+    const at = (minutes: number) => new Date(this.server.now + minutes * 60_000).toISOString();
+    const { id } = await this.#send("POST", "sessions/", {
+      title: `${SECRET} session`,
+      room_id: this.room,
+      starts_at: at(-10),
+      ends_at: at(20),
+    });
+    this.#sessions.push(id);
+    return id;
+  }
+
+  /**
+   * Creates a screen.
+   * @returns its id.
+   */
   async kiosk(): Promise<string> {
     const profile = { display_name: `${SECRET} screen` };
     return (await this.#do("administrator", "user.kiosk.create", { profile })).user.id;
   }
 
-  /** The end of something that ends by itself, in milliseconds since 1970. */
+  /** Returns the expiry time for a short-lived object, in milliseconds since 1970. */
   soon(): number {
     return this.server.now + VISIBLE;
   }
 
-  /** One user blocks another. */
+  /** Makes one user block another. */
   async block(user: Person, other: Person): Promise<void> {
     await this.#do(user, "user.block", { id: this.ids[other] });
   }
 
-  /** Makes a room without modules. @returns its id. */
+  /**
+   * Creates a room without modules.
+   * @returns its id.
+   */
   addRoom(name: string, permission_config: PermissionConfig): Promise<string> {
     return this.#create({ name, permission_config });
   }
@@ -306,7 +416,7 @@ export class Stage {
     return this.#send("PATCH", "", changes);
   }
 
-  /** Replaces the rules of the room. */
+  /** Replaces the room's rules. */
   changeRoom(permission_config: PermissionConfig): Promise<void> {
     return this.#send("PATCH", `rooms/${this.room}/`, { permission_config });
   }
@@ -315,23 +425,68 @@ export class Stage {
     return this.#send("DELETE", `rooms/${this.room}/`);
   }
 
-  /** Removes the key that signed the tokens of the users. */
+  /** Removes the key that signed the users' tokens. */
   removeKey(): Promise<void> {
     const config = { JWT_secrets: this.place.otherKeys };
     return this.#send("PATCH", "", { config });
   }
 
-  /** Deletes the world. Only rows that need `deleteWorld` may. */
+  /**
+   * Creates a room with one module, and the rules of the test room.
+   * @returns its id.
+   */
+  roomWith(type: string): Promise<string> {
+    return this.#create({
+      name: `${SECRET} ${type}`,
+      module_config: [{ type, config: {} }],
+      permission_config: ROOM_RULES,
+    });
+  }
+
+  async raiseHand(from: Person): Promise<void> {
+    await this.#do(from, "hand.raise", { room: this.room });
+  }
+
+  /** Invites a user to the stage. */
+  async invite(name: Person): Promise<void> {
+    await this.#do("administrator", "call.stage", {
+      room: this.room,
+      user: this.ids[name],
+      on: true,
+    });
+  }
+
+  /**
+   * Starts a call in a direct channel between two users.
+   * @returns the id of the channel.
+   */
+  async ring(from: Person, to: Person): Promise<string> {
+    const channel = await this.direct(from, to);
+    const message = { channel, event_type: "channel.message", content: { type: "call" } };
+    await this.#do(from, "chat.send", message);
+    return channel;
+  }
+
+  /** Returns the name of a user's device in the room's call. */
+  async ticket(from: Person): Promise<string> {
+    return (await this.#do(from, "call.join", { room: this.room })).identity;
+  }
+
+  /** Puts a device into its call. Only for rows that need `enterCall`. */
+  enterCall(identity: string): Promise<void> {
+    return this.server.enterCall!(identity);
+  }
+
+  /** Deletes the world. Only for rows that need `deleteWorld`. */
   deleteWorld(): Promise<void> {
     return this.server.deleteWorld!(this.world);
   }
 
-  /** Erases a user. */
   erase(name: Person): Promise<void> {
     return this.#send("POST", "delete_user", { user_id: this.ids[name] });
   }
 
-  /** Deletes the sessions, and archives the announcements, which no request deletes. */
+  /** Deletes the sessions and archives the announcements, which the API cannot delete. */
   async clear(): Promise<void> {
     for (const id of this.#sessions) await this.#send("DELETE", `sessions/${id}/`);
     for (const { id, state } of await this.#do("administrator", "announcement.list")) {

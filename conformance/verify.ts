@@ -7,15 +7,18 @@ import { commandOf, type CommandRow, type Like, type Push, refusalOf, type Row }
 import { citizens, Seats, takeAll, type Watcher } from "./seats.js";
 import { SECRET, type Stage } from "./stage.js";
 
-/** How many differences of one part of a state are shown. */
+/** Maximum number of differences shown per part of a state. */
 const SHOWN = 3;
 
-/** For how long pushes may complete the answers of a node that lacked news of others, in milliseconds. */
+/**
+ * Maximum delay of pushes that supply missing data after a login, in milliseconds. The responses of
+ * a node may lack updates from other nodes.
+ */
 const MAX_PUSH_LAG_MS = 4000;
 
 type Made = Extract<Like, (...args: never) => unknown>;
 
-/** Looks at the world right before the action of a row, and after its pushes. */
+/** Observes the world right before a row's action and after its pushes. */
 export interface Observer {
   before(): Promise<void>;
   after(): Promise<void>;
@@ -23,8 +26,8 @@ export interface Observer {
 
 /**
  * Runs a row.
- * @param stage made for this row.
- * @returns everything that is not as it should be.
+ * @param stage created for this row.
+ * @returns all faults.
  */
 export async function verify(
   stage: Stage,
@@ -37,7 +40,8 @@ export async function verify(
     await verification.run();
   } catch (error) {
     const { message, stack } = error as Error;
-    // The stack does not tell a fault of the remote server from one of this program.
+    // For a remote server, a stack would not help: it cannot show whether the server or this
+    // program is at fault.
     verification.faults.push((stage.server.isCertain && stack) || message);
   }
   return verification.faults;
@@ -51,9 +55,9 @@ class Verification {
   readonly #seats: Seats;
   readonly #observer: Observer | undefined;
   readonly #isCertain: boolean;
-  /** The audiences that the stage has. */
+  /** The audiences available on this stage. */
   readonly #present: readonly Audience[];
-  /** The audiences whose connections end. */
+  /** The audiences whose connections the server closes. */
   readonly #ending: ReadonlySet<Audience>;
 
   constructor(stage: Stage, name: string, row: Row, observer: Observer | undefined) {
@@ -96,7 +100,7 @@ class Verification {
     return otherNames.filter((name) => this.#present.includes(name));
   }
 
-  /** An audience without the right gets the expected code, the same whether or not the object exists. */
+  /** Checks that an audience without the right receives the expected error code, whether or not the object exists. */
   async #refusal(row: CommandRow, name: Other): Promise<void> {
     const expected = this.#refusalOf(row, name);
     if (expected === undefined) return;
@@ -109,7 +113,8 @@ class Verification {
       this.#note(name, `is answered ${text}, not ${expected}`);
     }
     if (text.includes(SECRET)) this.#note(name, `is shown ${text}`);
-    // An audience that is refused for another reason than the right may know that the object exists.
+    // An audience that is refused for a reason other than a missing right may know that the object
+    // exists.
     if (row.refused?.[name] !== undefined) return;
     const absent = withoutThings(payload);
     const [, , other] = await client.call(action, absent);
@@ -128,7 +133,7 @@ class Verification {
     const action = commandOf(this.#name);
     const { payload } = this.#stage;
     client.sendFrame(action, this.#name, payload);
-    // Its pushes follow.
+    // The command's pushes follow its response.
     const frame = await client.frame();
     const [name, , result] = frame;
     if (name !== "success") throw new Error(`me: ${JSON.stringify(frame)}`);
@@ -144,7 +149,7 @@ class Verification {
     }
   }
 
-  /** Each audience gets just the pushes that the row names, in this order. */
+  /** Checks that each audience receives exactly the pushes that the row names, in this order. */
   async #pushes(): Promise<void> {
     const { pushes = [], late } = this.#row;
     const expected = new Map(
@@ -163,8 +168,8 @@ class Verification {
   }
 
   /**
-   * Waits until all audiences have as many pushes as they should get, and connections that
-   * should end have ended. It waits no longer than a client does.
+   * Waits until every audience has the expected number of pushes and every connection that should
+   * close has closed. Waits no longer than the clients' timeout.
    */
   async #came(expected: ReadonlyMap<Audience, readonly Push[]>): Promise<void> {
     await Promise.all(
@@ -180,7 +185,7 @@ class Verification {
     const { client } = this.#seats.of(name);
     if (!this.#ending.has(name)) {
       return client.all().catch((error: unknown) => {
-        // Servers end connections that do not log in.
+        // Servers close connections that do not log in.
         const rest = client.rest();
         const last = rest.pop()?.[1] as { code?: string } | undefined;
         if (last?.code === "auth.timeout") return rest;
@@ -207,7 +212,10 @@ class Verification {
     }
   }
 
-  /** A new connection of the same user gets the state that the pushes gave the old one. */
+  /**
+   * Checks that a user's new connection receives the same state that pushes produced on the user's
+   * old connection.
+   */
   async #logins(): Promise<void> {
     const names = citizens.filter((name) => !this.#ending.has(name));
     const seated = await Promise.all(
@@ -219,7 +227,8 @@ class Verification {
         this.#differences(name, mirror!).map((fault) => [name, fault] as const),
       );
     let faults = found();
-    // A node that waits too long for another answers without it, and pushes the rest later.
+    // A node that has waited too long for another node responds without that node's data, and
+    // pushes the data later.
     while (faults.length > 0 && performance.now() < ends) {
       await this.#seats.settled();
       for (const [name, fresh] of seated) {
@@ -231,7 +240,7 @@ class Verification {
     for (const [name, fault] of faults) this.#note(name, fault);
   }
 
-  /** The differences between the state of a new connection and the one by pushes. */
+  /** Compares the pushed state with the state of a new connection. */
   #differences(name: Audience, fresh: Mirror): string[] {
     const { of: gap } = this.#row.unaware?.[name] ?? {};
     return this.#seats.behind(name, fresh).flatMap(([part, found]) => {
@@ -240,7 +249,7 @@ class Verification {
     });
   }
 
-  /** An audience with the right is not refused, even if the command then changes nothing. */
+  /** Checks that audiences with the right are not refused, even if the command then changes nothing. */
   async #holders(row: CommandRow): Promise<void> {
     const action = commandOf(this.#name);
     for (const name of this.#others) {
@@ -254,18 +263,21 @@ class Verification {
   }
 }
 
-/** Groups of pushes that keep their order. Lists of channels are paced on their own. */
+/**
+ * Returns a push's group. Order is guaranteed only within a group. Lists of channels are a separate
+ * group, because they are paced separately.
+ */
 const moduleOf = ([name]: readonly [string, ...unknown[]]): string =>
   name === "chat.channels" ? name : name.split(".", 1)[0]!;
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** The keys that name an event, by a number. */
+/** The keys that refer to an event by number. */
 const EVENTS = ["event", "replaces"];
-/** The keys that name a room or its channel. */
+/** The keys that refer to a room or its channel. */
 const PLACES = ["room", "channel"];
 
-/** A payload that names other things in the same place, which are not there. */
+/** Returns a payload that refers to nonexistent objects in the same room. */
 function withoutThings(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutThings);
   if (typeof value === "string") {

@@ -4,9 +4,10 @@ interface Entry<V> {
 }
 
 /**
- * A cache that is bounded by the size of its values. It keeps two generations. When the younger one
- * is full, it replaces the older one, whose entries survive only if they were read in the meantime.
- * Unlike in an LRU list, a hit in the younger generation writes nothing.
+ * A cache bounded by the total size of its values. It keeps two generations of entries. A hit in
+ * the old generation copies the entry to the young generation. When the young generation is full,
+ * it replaces the old generation, and a new young generation begins. Unlike in an LRU list, a hit
+ * in the young generation writes nothing.
  */
 export class Cache<V> {
   readonly #generation: number;
@@ -14,7 +15,7 @@ export class Cache<V> {
   #old = new Map<string, Entry<V>>();
   #size = 0;
 
-  /** @param size the bound for all values together, in the unit that `set` is given. */
+  /** @param size the maximum total size of all values, in the unit passed to `set`. */
   constructor(size: number) {
     this.#generation = size / 2;
   }
@@ -27,7 +28,7 @@ export class Cache<V> {
     return old?.value;
   }
 
-  /** Keeps a value instead of the one before. One that is larger than all together may be is not kept. */
+  /** Sets the value of a key. A value larger than one generation is not cached. */
   set(key: string, value: V, size: number): void {
     if (size > this.#generation) return this.delete(key);
     if (this.#size + size > this.#generation) {
@@ -53,24 +54,24 @@ export class Cache<V> {
 }
 
 /**
- * The bound for the values of one kind, in characters as they were read. Parsed, they
- * may take twenty times as much memory.
+ * Maximum total size of the cached values of one kind, in characters before parsing. Parsed values
+ * may use twenty times as much memory.
  */
 const MAX_SIZE = 16 * 1024 * 1024;
 
-/** The memory of an entry beside its value, in characters. */
+/** The memory overhead of a cache entry, in characters. */
 const ENTRY_OVERHEAD = 500;
 
-/** For how long others who ask get the answer of a read that is under way. */
+/** Maximum age of a read in flight that more callers may join. */
 const SHARED_READ_MS = 1000;
 
-/** How an engine learns that cached values are stale. */
+/** Determines when an engine's cached values are stale. */
 export interface Freshness {
-  /** The known state of a part of a world. Any change of the part gives it another one. */
+  /** Returns a token for the known state of a scope, such as a world. Every change in the scope changes the token. */
   state(scope: string): unknown;
-  /** Whether all changes of a world are known, and those to come will be. */
+  /** Whether this process knows all past changes to a world and will learn of all future changes. */
   isCurrent(world: string): boolean;
-  /** Starts to follow a world of which something was read. */
+  /** Starts to follow a world. Called after a value has been read from that world. */
   follow(world: string): void;
   forget(scope: string): void;
 }
@@ -92,25 +93,25 @@ interface Loading<V> {
 }
 
 interface ReadOptions {
-  /** Whether others who ask meanwhile get the same answer, or the same error; true by default. */
+  /** Whether concurrent callers share the result or error of one read; true by default. */
   isShared?: boolean;
-  /** The part of the world whose changes make the value stale; by default the whole. */
+  /** The part of the world in which a change makes the value stale; the whole world by default. */
   scope?: string;
 }
 
 /**
- * What was read of one kind. A value is used until its state has changed: with SQLite that is the
- * next commit of any process, and with PostgreSQL the next entry of the log about its scope, or the
- * moment when entries may be missing. A value is found by its key, so values of several worlds need
- * different keys. What is absent is not kept, as anybody may ask for anything.
+ * Caches reads of one kind. A cached value is used until its state token changes: with SQLite, at
+ * the next commit of any process; with PostgreSQL, at the next log entry about the scope, or as
+ * soon as entries may be missing. Values are found by key alone, so keys must be unique across
+ * worlds. Absent values are not cached, because clients may ask for any number of them.
  */
 export class CachedReads<V> {
   readonly #freshness: Freshness;
   readonly #cache: Cache<Kept<V>>;
-  /** What is being read, so that a crowd asks once. */
+  /** Reads in flight. Concurrent callers share a read. */
   readonly #loading = new Map<string, Loading<V>>();
 
-  /** @param size the bound for all values together, in characters of what was read. */
+  /** @param size the maximum total size of all values, in characters before parsing. */
   constructor(freshness: Freshness, size = MAX_SIZE) {
     this.#freshness = freshness;
     this.#cache = new Cache(size);
@@ -123,8 +124,9 @@ export class CachedReads<V> {
   }
 
   /**
-   * @param world the world of the value.
-   * @param key names the value among all worlds.
+   * Returns a cached value, or loads the value.
+   * @param world the world that contains the value.
+   * @param key identifies the value across all worlds.
    * @param load reads the value.
    */
   async read(
@@ -150,18 +152,19 @@ export class CachedReads<V> {
     }
   }
 
-  /** The value that was kept last, which may be stale. */
+  /** Returns the last cached value, even if it is stale. */
   last(key: string): V | undefined {
     return this.#cache.get(key)?.value;
   }
 
   /**
-   * To be called before values are read elsewhere.
-   * @returns what keeps such a value, unless it became stale meanwhile.
+   * Must be called before reading values without {@link read}.
+   * @returns a function that caches such a value, unless the value has become stale since this
+   * call.
    */
   begin(world: string, scope = world): (key: string, value: V, size: number) => void {
     const state = this.#freshness.state(scope);
-    // Every change after this read will be known only if all were before.
+    // Unless this process follows the world already, a later change could go unnoticed.
     const isCurrent = this.#freshness.isCurrent(world);
     return (key, value, size) => {
       if (!isCurrent) this.#freshness.follow(world);

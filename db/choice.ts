@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { StoreError } from "./contract/store.js";
 
-/** The engines that several machines share. An omitted one is embedded. */
+/** The engines that several machines share. An engine that is omitted runs embedded in the process. */
 export interface EngineChoice {
   database?: DatabaseOptions;
   valkeyUrl?: string;
@@ -10,27 +10,27 @@ export interface EngineChoice {
 
 export interface DatabaseOptions {
   url: string;
-  /** The largest number of connections, beside the one with the heartbeat. */
+  /** The maximum number of connections, not counting the one for the heartbeat. */
   pool: number;
 }
 
-/** How a bucket is reached. The credentials are in the environment. */
+/** Connection options for a bucket. The credentials come from the environment. */
 export interface BucketOptions {
   bucket: string;
   endpoint?: string;
   region: string;
   forcePathStyle: boolean;
-  /** Whether clients load files from the bucket themselves. */
+  /** Whether clients load files directly from the bucket. */
   redirect: boolean;
 }
 
-/** Which version the tables of a database have, and which one this Foyer works with. */
+/** The schema version of a database, and the latest version, which this version of Foyer requires. */
 export interface SchemaVersions {
   present: number;
   latest: number;
 }
 
-/** The name of a database in messages, without secrets. */
+/** Returns a description of a database for use in messages. Omits secrets. */
 export function addressOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `the database ${pathname.slice(1)} at ${host}`;
@@ -38,7 +38,7 @@ export function addressOf(url: string): string {
 
 const { resolve } = createRequire(import.meta.url);
 
-/** The packages that engines need beyond the embedded ones, as npm installs them. */
+/** The npm packages that each shared engine requires. */
 const PACKAGES = {
   DATABASE_URL: ["pg@8"],
   VALKEY_URL: ["@redis/client@6"],
@@ -46,8 +46,9 @@ const PACKAGES = {
 };
 
 /**
- * Refuses engines whose packages are missing. They are optional, as one machine needs none.
- * @throws {StoreError} `unusable`, with one line that has the command to install them.
+ * Rejects engines whose packages are missing. The packages are optional, because a single machine
+ * needs none of them.
+ * @throws {StoreError} `unusable`, with a one-line message that contains the install command.
  */
 export function refuseMissingPackages(choice: EngineChoice): void {
   const { database, valkeyUrl, bucket } = choice;
@@ -58,7 +59,7 @@ export function refuseMissingPackages(choice: EngineChoice): void {
   const packages = refused.flatMap((name) => PACKAGES[name]).join(" ");
   throw new StoreError(
     "unusable",
-    `${refused.join(", ")}: needs packages that are not installed; run npm install ${packages} where foyer-server is, with -g if it is global`,
+    `${refused.join(", ")}: requires packages that are not installed; run npm install ${packages} where foyer-server is installed, with -g if that is global`,
   );
 }
 

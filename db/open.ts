@@ -7,7 +7,7 @@ import { hasDatabase, refuseMissing } from "./engines/sqlite/engine/sqlite-datab
 import { openSqliteStore } from "./engines/sqlite/index.js";
 import { LogEvents } from "./log/log-events.js";
 
-/** Throws an error as an uncaught exception, which ends the process. */
+/** Rethrows an error as an uncaught exception, which ends the process. */
 function rethrow(error: unknown): void {
   queueMicrotask(() => {
     throw error;
@@ -15,9 +15,9 @@ function rethrow(error: unknown): void {
 }
 
 /**
- * Opens the store, the files and the events that the options select. Work on whole tables
- * uses the same options in db/maintenance/place.ts.
- * @throws {StoreError} `unusable`, with one line for the operator.
+ * Opens the store, the files and the events that the options select. For operations on whole
+ * tables, db/maintenance/storage-location.ts interprets the same options.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function openEngines(options: EngineOptions): Promise<Engines> {
   const { database, dataDir, create = true } = options;
@@ -30,7 +30,10 @@ export async function openEngines(options: EngineOptions): Promise<Engines> {
   return openEmbedded(options);
 }
 
-/** The store is opened before the files: a folder that it refuses stays as it is. */
+/**
+ * Opens embedded engines. The store is opened before the files, so that a folder that the store
+ * rejects is left unchanged.
+ */
 async function openEmbedded(options: EngineOptions): Promise<Engines> {
   const { dataDir, bucket, worker, upgrade = true, serves = true } = options;
   const { lockTimeout, audits, log, maintenance, warn = () => {} } = options;
@@ -43,15 +46,16 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
     ...(maintenance && { maintenance }),
     ...(audits !== undefined && { audits }),
     ...(lockTimeout !== undefined && { lockTimeout }),
-    onAppended: (hints) => events.took(hints),
+    onAppended: (hints) => events.appended(hints),
   });
   const bus = worker ? new ClusterBus(process, onFault, worker.process) : new LocalBus(onFault);
   const onUnread = (error: unknown) => warn(`The log cannot be read: ${(error as Error).message}`);
   const parts = { bus, log: store.log, onFault, onUnread };
   const events: LogEvents = new LogEvents(parts);
-  // Another worker may have committed an entry in this turn of the event loop, whose reads see
-  // one state. Caches keep what is read after an entry, so a read must not see an older state.
-  // Messages between processes change nothing in the store.
+  // All reads in one turn of the event loop see the same state of the store, but another worker may
+  // have committed this entry during the turn. Caches keep values that are read after an entry, so
+  // these reads must not see the state before the entry. All other messages between processes leave
+  // the store unchanged.
   events.subscribe((event) => {
     if ("seq" in event || event.type === "world.reset") store.refresh(event);
   });
@@ -73,7 +77,7 @@ async function openEmbedded(options: EngineOptions): Promise<Engines> {
   };
 }
 
-/** Whether there is a store that {@link openEngines} opens without `create`. */
+/** Whether a store exists that {@link openEngines} can open without `create`. */
 export async function hasStore({
   dataDir,
   database,

@@ -6,7 +6,7 @@ import type {
 } from "../schemas/documents/program-document.js";
 import type { Room } from "../schemas/rooms.js";
 import type { Author } from "./contract/author.js";
-import type { ImportReferences, Refused } from "./contract/program-store.js";
+import type { ImportReferences, RejectedWrite } from "./contract/program-store.js";
 import type { Store, Versioned } from "./contract/store.js";
 import {
   type ImportBasis,
@@ -15,17 +15,18 @@ import {
   roomsDigest,
 } from "./rules/import-changes.js";
 
-// Imports with a store: what they are planned from, and the whole of one.
+// Runs imports against a store: reads the state from which an import is planned, and applies the
+// changes.
 
 type Stores = Pick<Store, "rooms" | "program">;
 
-/** How many rooms are read at once. */
+/** Number of rooms per read. */
 const PAGE = 200;
 
-/** How long records are made ready before others have their turn. */
+/** Maximum time spent preparing records before yielding to the event loop. */
 const SLICE_MS = 10;
 
-/** All rooms of a world in their order, also while others are made or deleted. */
+/** Returns all rooms in a world in order, even if rooms are created or deleted concurrently. */
 export async function allRooms({ rooms, program }: Stores, world: string): Promise<Room[]> {
   const found = new Map<string, Room>();
   for (let page = 1; ; page++) {
@@ -35,28 +36,31 @@ export async function allRooms({ rooms, program }: Stores, world: string): Promi
   }
   const whole: Room[] = [];
   for (const { id } of await program.rooms(world)) {
-    // A page may have skipped it, as one before it was deleted.
+    // If a room on an earlier page is deleted, pagination skips another room.
     const room = found.get(id) ?? (await rooms.get(world, id))?.value;
     if (room) whole.push(room);
   }
   return whole;
 }
 
-/** Where an import looks, and what of it its author sees. */
+/** The rooms visible to an import's author, and the hosts of uploads. */
 export interface ImportSight {
   readonly sees: (room: Room) => boolean;
-  /** The hosts under which uploads of the world have addresses, as `URL.host` has them. */
+  /** The hosts that serve the world's uploads, in the form of `URL.host`. */
   readonly hosts: readonly string[];
+  /** The ids of rooms that new ones shall be like. */
+  readonly models?: readonly string[];
 }
 
-/** What an import is planned from. */
+/** Reads the state from which an import is planned. */
 export async function basisOf(
   store: Stores,
   world: string,
   named: ImportReferences,
-  { sees, hosts }: ImportSight,
+  { sees, hosts, models = [] }: ImportSight,
 ): Promise<ImportBasis> {
   const rooms = await allRooms(store, world);
+  const visible = rooms.filter(sees);
   const { stamp, sessions, speakers, revisions } = await store.program.get(world);
   const known = await store.program.references(world, named, hosts);
   return {
@@ -65,7 +69,13 @@ export async function basisOf(
     speakers: await jsonOf(speakers),
     revisions,
     rooms: roomsDigest(rooms),
-    visible: rooms.filter(sees).map(({ id, name }) => ({ id, name })),
+    visible: visible.map(({ id, name }) => ({ id, name })),
+    models: visible
+      .filter(({ id }) => models.includes(id))
+      .map(({ id, name, module_config, permission_config }) => ({
+        ...{ id, name, module_config, permission_config },
+      })),
+    edits: await store.program.edits(world),
     ...known,
   };
 }
@@ -83,8 +93,8 @@ async function jsonOf(records: readonly Versioned<object>[]) {
 }
 
 /**
- * Makes a program agree with a document, in this thread.
- * @throws {StoreError} `changed` if the world changed meanwhile.
+ * Updates a program to match a document, in this thread.
+ * @throws {StoreError} `changed` if the world was changed concurrently.
  */
 export async function importDocument(
   store: Stores,
@@ -93,7 +103,7 @@ export async function importDocument(
   options: ImportOptions,
   sight: ImportSight,
   by?: Author,
-): Promise<ImportResult | Refused> {
+): Promise<ImportResult | RejectedWrite> {
   const named = referencesIn(document);
   const basis = await basisOf(store, world, named, sight);
   const planned = planChanges(document, basis, options);

@@ -1,21 +1,21 @@
 import { randomFillSync } from "node:crypto";
 import { Worker } from "node:worker_threads";
 
-/** The clock that waiting code uses. The simulation replaces it. */
+/** The clock used for waiting. The simulation replaces it. */
 export interface Clock {
-  /** Milliseconds since some moment. It never goes back, even if the system's clock does. */
+  /** Milliseconds since an arbitrary moment. Monotonic, even if the system clock is set back. */
   now(): number;
-  /** When {@link now} was 0, in milliseconds since 1970. */
+  /** The time at which {@link now} was 0, in milliseconds since 1970. */
   readonly origin: number;
-  /** The time of day, in whole milliseconds since 1970. The system may set it. */
+  /** The wall-clock time, in whole milliseconds since 1970. The system may adjust it. */
   date(): number;
   /**
-   * Calls a function once, after some milliseconds.
-   * @param keepsAlive whether the process stays alive for the call; false by default.
-   * @returns a function that prevents the call.
+   * Calls a function once, after a delay in milliseconds.
+   * @param keepsAlive whether the pending call keeps the process alive; false by default.
+   * @returns a function that cancels the call.
    */
   after(delay: number, call: () => void, keepsAlive?: boolean): () => void;
-  /** Calls a function once, in the next turn of the event loop. Nothing prevents it. */
+  /** Calls a function once, in the next turn of the event loop. Cannot be canceled. */
   soon(call: () => void): void;
 }
 
@@ -31,30 +31,30 @@ export const processClock: Clock = {
   soon: (call) => void setImmediate(call),
 };
 
-/** Waits for some milliseconds. */
+/** Resolves after a delay in milliseconds. */
 export const sleep = (clock: Clock, delay: number): Promise<void> =>
   new Promise((resolve) => void clock.after(delay, resolve));
 
-/** Resolves in the next turn of the event loop, so that other work can run. */
+/** Resolves in the next turn of the event loop, to let other work run. */
 export const nextTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.soon(resolve));
 
-/** Makes ids that nobody can guess. */
+/** Generates ids that nobody can guess. */
 export interface Random {
-  /** An id: 96 random bits in base64url. */
+  /** Generates an id: 96 random bits in base64url. */
   id(): string;
 }
 
-/** The length of an id in bytes: 96 random bits cannot be guessed. */
+/** The length of an id in bytes: 96 random bits are infeasible to guess. */
 const SIZE = 12;
 
-/** Random bytes for 64 ids: a call to get some takes twenty times as long as an id of the pool. */
+/** A pool of random bytes for 64 ids. Generating bytes takes twenty times as long as reading an id from the pool. */
 const pool = Buffer.allocUnsafe(64 * SIZE);
 let used = pool.length;
 
-/** Source of randomness; the simulation replaces it. */
+/** The process's source of randomness; the simulation replaces it. */
 export const processRandom: Random = {
-  /** Unlike a UUID, which Node.js joins of parts, it is one string in memory. */
+  /** Unlike a UUID, which Node.js concatenates from parts, the id is a flat string in memory. */
   id() {
     if (used === pool.length) {
       randomFillSync(pool);
@@ -67,13 +67,13 @@ export const processRandom: Random = {
 };
 
 /**
- * Runs work that handles its own failures, without waiting for it. If it fails all the
- * same, that is a fault of Foyer: the process warns of it, and continues.
+ * Runs work that handles its own failures, without waiting for it. A rejection is a bug, which is
+ * reported as a warning and otherwise ignored.
  */
 export function detach(work: Promise<unknown>): void {
   work.catch((error: unknown) => process.emitWarning(String((error as Error)?.stack ?? error)));
 }
 
-/** Starts a thread. Options of the process, such as what to preload, do not apply to it. */
+/** Starts a worker thread. The thread does not inherit the process's options, such as preloaded modules. */
 export const startThread = (file: URL, workerData: unknown): Worker =>
   new Worker(file, { workerData, execArgv: [], env: { ...process.env, NODE_OPTIONS: "" } });

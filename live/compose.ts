@@ -7,11 +7,13 @@ import type { Identify } from "../plugins/auth/identity.js";
 import type { Guests } from "../plugins/limits/guests.js";
 import { callsOf } from "./commands.js";
 import { Outboxes } from "./delivery/outbox.js";
-import { Pushes } from "./delivery/push.js";
+import { PushPipeline } from "./delivery/push.js";
 import { dispatcher, runnables } from "./dispatch.js";
 import type { LiveMetrics } from "./live-metrics.js";
-import type { BoundCommands, Entrance, LiveModule } from "./module.js";
+import type { BoundCommands, CallEngines, Entrance, LiveModule } from "./module.js";
 import { announcementModule } from "./modules/announcements/announcement-commands.js";
+import { captionModule } from "./modules/captions/caption-commands.js";
+import { callModule } from "./modules/calls/call-module.js";
 import { chatModule } from "./modules/chat/chat.js";
 import { pollModule } from "./modules/items/poll-commands.js";
 import { questionModule } from "./modules/items/question-commands.js";
@@ -20,6 +22,8 @@ import { Reactions } from "./modules/reactions/reactions.js";
 import { Crowds } from "./modules/rooms/crowds.js";
 import { roomModule } from "./modules/rooms/room-commands.js";
 import { RoomWatch } from "./modules/rooms/watch.js";
+import { reportModule } from "./modules/reports/report-commands.js";
+import { screenModule } from "./modules/screens/screen-commands.js";
 import { userModule } from "./modules/users/user-commands.js";
 import type { RecordPorts } from "./modules/world/records.js";
 import { worldModule } from "./modules/world/world-commands.js";
@@ -29,8 +33,8 @@ import { Arrivals } from "./people/arrivals.js";
 import { Hub } from "./people/hub.js";
 import { logIn } from "./people/login.js";
 import { Presence } from "./people/presence.js";
-import { Rates } from "./people/rates.js";
-import { Activity, Snapshots } from "./people/snapshots.js";
+import { UserRateLimits } from "./people/user-rate-limits.js";
+import { ActivityCounter, Snapshots } from "./people/snapshots.js";
 import { type View, WorldStates } from "./rules/world-state.js";
 import { Backlog } from "./socket/backlog.js";
 import type { Connection } from "./socket/connection.js";
@@ -49,30 +53,36 @@ export interface LiveParts {
   readonly limits: LiveLimits;
   readonly log: FastifyBaseLogger;
   readonly metrics: LiveMetrics | undefined;
-  /** The key of the server for push services; null or undefined without one. */
+  /** The server's key for push services; null or undefined if it has none. */
   readonly pushKey?: string | null;
-  /** What is wrong with an address that a user names. */
+  /** Returns what is wrong with a URL that a user submitted, or undefined if the URL is acceptable. */
   readonly addressFault?: (url: string) => Promise<string | undefined>;
   readonly sealReport: RecordPorts["sealReport"];
+  /** The engines for calls; none by default. */
+  readonly callEngines?: CallEngines;
 }
 
-/** The live layer of one process. Only code around it takes this: no part of it does. */
+/**
+ * The live layer of one process. Only code outside the layer may depend on this type; the layer's
+ * own parts never do.
+ */
 export type LiveLayer = ReturnType<typeof composeLive>;
 
-/** Builds the floors and the modules of the live layer, and connects them. */
+/** Builds the layers and modules that serve websockets, and wires them together. */
 export function composeLive(parts: LiveParts) {
   const { clock, random, store, events, limits, log, metrics } = parts;
   const reached = (world: string) => events.reached(world);
 
-  // Connections and places of users.
+  // Connections, and the rooms their users are in.
   const sockets = new Map<string, Connection>();
   const hub = new Hub();
-  // What is kept is forgotten when the first person comes, and when the last one leaves. Without
-  // people, others may follow the world, such as event streams, and miss entries in between.
+  // Caches are dropped when the first person joins and when the last person leaves. While a world
+  // is empty, this process receives its entries only if something else follows the world, such as
+  // an event stream, so the caches may miss some entries.
   const isCurrent = (world: string) => hub.in(world).size > 0 && events.isCurrent(world);
-  const rates = new Rates({ clock, hub, limits });
+  const rates = new UserRateLimits({ clock, hub, limits });
   const snapshots = new Snapshots(events, clock);
-  const activity = new Activity(clock, snapshots);
+  const activity = new ActivityCounter(clock, snapshots);
   const states = new WorldStates(
     clock,
     store,
@@ -80,10 +90,10 @@ export function composeLive(parts: LiveParts) {
     parts.pushKey ?? null,
   );
 
-  // When pushes leave.
+  // Scheduling of pushes.
   const flushQueue = new FlushQueue(clock, metrics);
   const outboxes = new Outboxes({ clock, log, flushQueue });
-  const pushes = new Pushes({ clock, hub, states, outboxes });
+  const pushes = new PushPipeline({ clock, hub, states, outboxes });
   const backlog = new Backlog({
     most: limits.maxUnsentTotal,
     interval: TICK,
@@ -94,7 +104,7 @@ export function composeLive(parts: LiveParts) {
   });
   const delivery = { clock, log, hub, states, outboxes, flushQueue, pushes };
 
-  // Presence notifies its watchers, and they query presence.
+  // Circular: presence notifies its watchers, which in turn query presence.
   const crowds = new Crowds({
     ...delivery,
     countIn: (world, room) => presence.countIn(world, room),
@@ -114,7 +124,7 @@ export function composeLive(parts: LiveParts) {
       crowds,
       connectionsOf: (world, user) => presence.connectionsOf(world, user),
       isIn: (...who) => presence.isIn(...who),
-      tellChannels: (world, user, by) => chat.readStates.tell(world, user, by ?? ""),
+      pushToChannels: (world, user, by) => chat.readStates.tell(world, user, by ?? ""),
     }),
     attendance,
   );
@@ -140,11 +150,13 @@ export function composeLive(parts: LiveParts) {
     },
   });
 
-  // The modules.
+  const { callEngines = {} } = parts;
+  const calls = callModule({ ...delivery, store, events, random, rates, callEngines });
   const chat = chatModule({
     ...delivery,
     store,
     limits,
+    calls: calls.direct,
     presence,
     rates,
     metrics,
@@ -160,13 +172,14 @@ export function composeLive(parts: LiveParts) {
     arrivals,
     crowdsIn,
     sealReport: parts.sealReport,
+    callEngines,
     keepChannels: (...args) => chat.channels.keepRights(...args),
     listAgain: (connections) => chat.readStates.listAgain(connections),
   });
   const announcements = announcementModule({ ...delivery, store, limits });
   const { forceJoins } = chat;
   const users = userModule({
-    clock,
+    ...delivery,
     random,
     store,
     presence,
@@ -175,6 +188,7 @@ export function composeLive(parts: LiveParts) {
     addressFault: parts.addressFault ?? (async () => "There is no web push."),
   });
   const reactions = new Reactions({ ...delivery, snapshots });
+  const captions = captionModule({ ...delivery, store });
   const rooms = roomModule({
     clock,
     store,
@@ -182,6 +196,7 @@ export function composeLive(parts: LiveParts) {
     arrivals,
     presence,
     react: (...args) => reactions.add(...args),
+    entered: (...args) => captions.entered(...args),
   });
   const items = { ...delivery, store, limits, rates, isCurrent };
   const questions = questionModule(items);
@@ -191,7 +206,10 @@ export function composeLive(parts: LiveParts) {
     store,
     scheduled: (...args) => world.notifier.scheduled(...args),
   });
-  // They add to logins, and end, in this order.
+  const screens = screenModule({ ...delivery, store });
+  const reports = reportModule({ ...delivery, store });
+  // The order of this list determines the order of the fields in login responses and the order of
+  // shutdown.
   const modules: readonly (LiveModule & { bound: BoundCommands })[] = [
     chat,
     world,
@@ -201,21 +219,33 @@ export function composeLive(parts: LiveParts) {
     questions,
     polls,
     program,
+    calls,
+    screens,
+    captions,
+    reports,
   ];
 
   const endEntries = handEntries(events, {
     activity: { "world.deleted": (event) => activity.forget(event.world) },
     world: world.onEntry,
     announcements: announcements.onEntry,
+    guests: users.onEntry,
+    silences: users.onModeration,
     program: program.onEntry,
     "chat.unread": chat.readStates.handlers,
     "chat.feed": chat.channels.feed.handlers,
     "chat.channels": chat.channels.handlers,
     "chat.pages": chat.pages.handlers,
+    "chat.held": chat.onHeld,
+    reports: reports.onEntry,
     "questions.lists": questions.lists.handlers,
     questions: questions.onEntry,
     "polls.lists": polls.lists.handlers,
+    "polls.boards": polls.boards.handlers,
     polls: polls.onEntry,
+    calls: calls.onEntry!,
+    screens: screens.onEntry,
+    captions: captions.onEntry,
     reset: { "world.reset": (event) => arrivals.reset(event.world) },
     own: ownPushes({ sockets, hub, outboxes, channels: chat.channels }),
   });
@@ -235,7 +265,7 @@ export function composeLive(parts: LiveParts) {
     };
   };
   const runs = runnables(
-    { store, onLost: (connection) => world.notifier.tellSoon(connection) },
+    { store, onLost: (connection) => world.notifier.notifySoon(connection) },
     modules.map(({ bound }) => bound),
   );
   const own = new Sockets({
@@ -274,11 +304,13 @@ export function composeLive(parts: LiveParts) {
     store,
     limits,
     chat,
+    calls,
+    polls,
     open: own.open.bind(own),
     refusalOf: own.refusalOf.bind(own),
-    /** Carries out commands for HTTP. */
+    /** Runs commands for HTTP. */
     call: callsOf(store.users, runs),
-    /** Drops all connections, and stops all timers. Nothing is pushed any more. */
+    /** Drops all connections and stops all timers. Nothing is pushed after that. */
     stop(): void {
       own.close();
       endEntries();
@@ -286,12 +318,12 @@ export function composeLive(parts: LiveParts) {
       attendance.stop();
       for (const { stop } of modules) stop?.();
     },
-    /** Stops, and stores the state that is only in memory. */
+    /** Stops the layer, and persists state that is held only in memory. */
     async close(): Promise<void> {
       this.stop();
       await attendance.close();
       for (const { close } of modules) await close?.();
-      // Up to here, other processes get the writes of this one.
+      // Closed last, so that other processes still receive the writes above.
       snapshots.close();
     },
   };

@@ -9,14 +9,14 @@ import { Failure } from "../schemas/plain/failure.js";
 import type { Connection } from "./socket/connection.js";
 import { reload } from "./socket/endings.js";
 
-// Each process of a server listens on a Unix socket in DATA_DIR, for the commands
-// of an operator on the same machine. A client sends one line of JSON, and gets
-// lines of JSON; the last one marks the end of the answer.
+// Each process of a server listens on a Unix socket in DATA_DIR for commands from operators on the
+// same machine. A client sends one line of JSON and receives lines of JSON; the last line is a
+// ControlEnd.
 
-/** A request of an operator to a process. */
+/** A request from an operator to a process. */
 export type ControlRequest =
   | { do: "list" }
-  /** With the ids of connections; ids of closed ones are skipped. */
+  /** Connection ids; ids of closed connections are skipped. */
   | { do: "drop" | "reload"; connections: string[] };
 
 /** Every open socket, by the id of its connection. */
@@ -25,53 +25,56 @@ type OpenSockets = ReadonlyMap<string, Connection>;
 /** A websocket, as an operator sees it. */
 export interface ListedConnection {
   id: string;
-  /** As its address names it; no such world may exist. */
+  /** The world in the request URL; it may not exist. */
   world: string;
-  /** The id of the user; null before the login. */
+  /** The id of the user; null before login. */
   user: string | null;
-  /** When it was opened, in ISO 8601. */
+  /** The time at which the websocket was opened, in ISO 8601. */
   since: string;
-  /** The process that serves it. */
+  /** The id of the process that serves the websocket. */
   pid: number;
-  /** The ids of the rooms that it entered. */
+  /** The ids of the rooms that the connection has entered. */
   rooms: string[];
-  /** How many commands wait for an earlier one. */
+  /** Number of commands waiting for an earlier command to finish. */
   queued: number;
-  /** How many bytes the client has not read. */
+  /** Number of bytes that the client has not read yet. */
   unsent: number;
-  /** Whether it only waits for the client to confirm that it closes. */
+  /** Whether the websocket is only waiting for the client to confirm the close. */
   closing: boolean;
 }
 
-/** The last line of an answer: how many connections were listed, dropped or reloaded. */
+/** The last line of a response: the number of connections listed, dropped or reloaded. */
 export interface ControlEnd {
   done: number;
 }
 
-/** The folder of the sockets in DATA_DIR. */
+/** The folder within DATA_DIR that holds the sockets. */
 const FOLDER = "control";
 
-/** The suffix of sockets that take requests. */
+/** The suffix of sockets that accept requests. */
 const READY = ".sock";
 
-/** The longest path of a Unix socket, in bytes: macOS has 104 with the final zero, Linux 108. */
+/**
+ * Maximum length of a Unix socket path, in bytes: the limit is 104 on macOS and 108 on Linux,
+ * including the final NUL.
+ */
 const MAX_PATH = 103;
 
-/** The longest request, in characters. */
+/** Maximum length of a request, in characters. */
 const MAX_REQUEST = 64 * 1024;
 
-/** How long an exchange may take, in milliseconds. */
+/** Timeout for an exchange, in milliseconds. */
 const EXCHANGE_TIMEOUT_MS = 10_000;
 
-/** How many clients a process takes at a time. */
+/** Maximum number of concurrent clients per process. */
 const MAX_CLIENTS = 16;
 
-/** How many connections are listed before other work gets its turn. */
+/** Number of connections listed before yielding to other work. */
 const CONNECTIONS_PER_SLICE = 500;
 
 /**
- * The path of a socket, as short as it can be written in the working directory.
- * @throws {Failure} if even that is too long.
+ * Returns the path of a socket, relative to the working directory if the full path is too long.
+ * @throws {Failure} if the relative path is too long as well.
  */
 function pathOf(folder: string, name: string): string {
   const path = join(folder, name);
@@ -82,9 +85,9 @@ function pathOf(folder: string, name: string): string {
 }
 
 /**
- * The sockets of all processes that serve a folder.
- * @returns their paths; some may belong to processes that were killed.
- * @throws {Failure} or an error of the system, if the folder cannot be used.
+ * Lists the sockets of all processes that serve a data directory.
+ * @returns the paths of the sockets. Some sockets may belong to processes that were killed.
+ * @throws {Failure} or a system error, if the folder cannot be used.
  */
 export function controlSockets(dataDir: string): string[] {
   const folder = join(dataDir, FOLDER);
@@ -99,8 +102,9 @@ export function controlSockets(dataDir: string): string[] {
 }
 
 /**
- * Takes requests of operators. If that is impossible, the log has one line about it.
- * @returns a function that ends it.
+ * Accepts requests from operators. If the socket cannot be opened, logs a warning instead of
+ * failing.
+ * @returns a function that stops accepting requests.
  */
 export async function openControl(
   sockets: OpenSockets,
@@ -120,7 +124,7 @@ async function listen(sockets: OpenSockets, dataDir: string): Promise<() => void
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   chmodSync(folder, 0o700);
   await removeDead(dataDir);
-  // Not the process id alone: in another container it means another process.
+  // The process id alone is not unique: a process in another container may have the same id.
   const name = `${process.pid}-${randomBytes(3).toString("hex")}`;
   const ready = pathOf(folder, name + READY);
   const unready = pathOf(folder, `${name}.new`);
@@ -132,11 +136,11 @@ async function listen(sockets: OpenSockets, dataDir: string): Promise<() => void
   });
   server.maxConnections = MAX_CLIENTS;
   await new Promise<void>((resolve, reject) => {
-    // Exclusive: otherwise a worker would get the socket from the primary of its cluster.
+    // Exclusive: otherwise a worker would share the socket of its cluster's primary.
     server.once("error", reject).listen({ path: unready, exclusive: true }, resolve);
   });
-  // It gets its name only when it listens: a socket with this name that refuses
-  // belongs to a process that is dead.
+  // Renamed only once the server is listening: a socket with the final name that refuses
+  // connections belongs to a dead process.
   chmodSync(unready, 0o600);
   renameSync(unready, ready);
   return () => {
@@ -163,11 +167,11 @@ const refuses = (path: string): Promise<boolean> =>
     });
   });
 
-/** Answers the first line of a client. */
+/** Responds to a client's first line. */
 function serve(sockets: OpenSockets, socket: Socket): void {
   const timeout = setTimeout(() => socket.destroy(), EXCHANGE_TIMEOUT_MS).unref();
   socket.once("close", () => clearTimeout(timeout));
-  // The client hung up.
+  // Ignored: the client hung up.
   socket.on("error", () => {});
   let text = "";
   socket.setEncoding("utf8").on("data", function read(chunk: string) {

@@ -1,12 +1,14 @@
 import type { ChatStore } from "../db/contract/chat-store.js";
-import type { InviteStore } from "../db/contract/invite-store.js";
+import type { InvitationStore } from "../db/contract/invitation-store.js";
 import type {
   RoomStore,
   RoomValue,
+  Store,
   UserStore,
   Versioned,
   WorldStore,
 } from "../db/contract/store.js";
+import { speakersAtDoor } from "../db/rules/doors.js";
 import type { Clock } from "../db/runtime.js";
 import type { Faults } from "../schemas/errors.js";
 import { liveModules } from "../schemas/live/errors.js";
@@ -17,13 +19,14 @@ import { compileValidator, countFault, MAX_DEPTH } from "../schemas/validate.js"
 import type {
   AnyCommand,
   BoundCommands,
+  CallContext,
   ChannelContext,
   CommandTable,
-  Context,
-  Requirement,
+  CommandContext,
+  CommandRequirement,
   RoomContext,
   RoomKeys,
-  Sender,
+  CommandSender,
 } from "./module.js";
 import { requireInvite } from "./people/scoped.js";
 import {
@@ -46,11 +49,17 @@ import {
 import { Losses } from "./rules/sent-state.js";
 import type { WorldStates } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
-import { applyModeration, reasonToEnd, type RightsFrame, throwOut } from "./socket/endings.js";
+import {
+  applyInvitation,
+  applyModeration,
+  reasonToEnd,
+  type RightsFrame,
+  endWithError,
+} from "./socket/endings.js";
 import type { Login } from "./socket/login-state.js";
 import type { Dispatch, Order } from "./socket/requests.js";
 
-/** The permission of each command, in words for people. */
+/** Describes the permission that each command requires, for human readers. */
 export const requirementsOf = (
   table: CommandTable<CommandName, never>,
 ): Record<CommandName, string> =>
@@ -61,6 +70,7 @@ export const requirementsOf = (
 function requirementOf(declared: object): string {
   const command = declared as AnyCommand;
   if ("inRoom" in command) return inWords(command.inRoom);
+  if ("inCall" in command) return `${inWords(command.inCall)}; membership in a direct channel`;
   if ("inChannel" in command) {
     const { inChannel, direct } = command;
     const inRoom = inWords(inChannel);
@@ -73,30 +83,35 @@ function requirementOf(declared: object): string {
 const inWords = (keys: RoomKeys): string =>
   keys === "any" ? "login" : `${[keys].flat().join(" and ")} on the room`;
 
-/** The modules that clients know. Commands of another one are `protocol.unknown_command`. */
+/** Modules known to clients. Commands of any other module fail with `protocol.unknown_command`. */
 const known: ReadonlySet<string> = new Set(liveModules);
 
 const unknownCommand = () => new LiveError("protocol.unknown_command");
 
-/** The ports for the checks of every command. */
+/** Ports for the checks that apply to every command. */
 interface DispatchPorts {
   readonly clock: Clock;
   readonly store: {
     readonly worlds: WorldStore;
     readonly users: UserStore;
     readonly rooms: RoomStore;
-    readonly invites: InviteStore;
+    readonly invites: Store["invites"];
+    readonly invitations: Pick<InvitationStore, "standing">;
+    readonly program: Pick<Store["program"], "get">;
   };
   readonly states: WorldStates;
-  /** The push that brings a connection its new rights; undefined for none. */
+  /**
+   * Builds the push that notifies a connection's client of its new rights, or returns undefined if
+   * no push is needed.
+   */
   readonly rightsFrame: RightsFrame;
 }
 
-/** Checks a command, and carries it out. */
+/** Checks and runs a command. */
 type Run = (context: AnyContext, order: Order) => Promise<unknown>;
 
 /** The sender of a command, and the ports of its module. */
-type AnyContext = Context<unknown, Sender>;
+type AnyContext = CommandContext<unknown, CommandSender>;
 
 /** A command with the ports of its module. */
 export interface Runnable {
@@ -106,7 +121,7 @@ export interface Runnable {
 
 /**
  * Binds the commands of all modules.
- * @param modules the requirements and the handler of each command, with its ports.
+ * @param modules the commands of each module, and the ports of their handlers.
  * @throws {Error} if a command declares no permission or has no schema.
  */
 export function runnables(
@@ -126,7 +141,7 @@ export function runnables(
   return runs;
 }
 
-/** Makes the function that carries out the commands of connections. */
+/** Creates the function that dispatches commands from connections. */
 export function dispatcher(ports: DispatchPorts, runs: ReadonlyMap<string, Runnable>): Dispatch {
   return (connection, login, order) => {
     const { action } = order;
@@ -148,7 +163,10 @@ async function runFor(
   return run(await contextOf(ports, own, connection, login), order);
 }
 
-/** Checks in the order of the protocol: room, module, permission, payload, and the command's own. */
+/**
+ * Checks in the order that the protocol defines: room, module, permission, payload, and then the
+ * command's own rules.
+ */
 function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   // The handlers have different payloads and results; the schemas check both.
   const command = declared as AnyCommand;
@@ -157,13 +175,15 @@ function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
       ? command.inRoom
       : "inChannel" in command
         ? command.inChannel
-        : command.requires;
+        : "inCall" in command
+          ? command.inCall
+          : command.requires;
   if (required === undefined) {
     throw new Error(`The command ${name} declares no permission.`);
   }
   const validate = compileValidator(schemas[name].payload);
   const { rounded = [], large = false } = command;
-  const takesObject = schemas[name].payload.type === "object";
+  const needsObject = schemas[name].payload.type === "object";
   const check = ({ payload, losses }: Order) => {
     const faults =
       (large ? undefined : crowdedIn(payload)) ??
@@ -185,11 +205,16 @@ function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
       check(order);
       return command.handler(context, payload as never);
     }
-    if (takesObject && !isPlainObject(payload)) check(order);
+    if (needsObject && !isPlainObject(payload)) check(order);
     if ("inRoom" in command) {
       const { inRoom, module, active } = command;
       const target = await roomOf(ports, context, payload, inRoom, module);
       if (active) requireActive(target, module!);
+      check(order);
+      return command.handler(target, payload as never);
+    }
+    if ("inCall" in command) {
+      const target = await callOf(ports, context, payload, command.inCall);
       check(order);
       return command.handler(target, payload as never);
     }
@@ -200,12 +225,15 @@ function runOf(ports: TargetPorts, name: CommandName, declared: object): Run {
   };
 }
 
-/** How many values a payload may hold before anything looks at each of them. */
-const MOST_VALUES = 5000;
+/** Maximum number of values in a payload, enforced before validation visits each value. */
+const MAX_PAYLOAD_VALUES = 5000;
 
-/** Names the field with too many values, or all together if there are too many of them. */
+/**
+ * Returns the fault of the first field with too many values, or of the payload as a whole if only
+ * the total is too large.
+ */
 function crowdedIn(payload: unknown): Faults | undefined {
-  const fault = countFault(payload, MOST_VALUES, MAX_DEPTH);
+  const fault = countFault(payload, MAX_PAYLOAD_VALUES, MAX_DEPTH);
   if (!fault) return undefined;
   for (const [field, value] of Object.entries(payload as object)) {
     const own = countFault(value, MAX_VALUES, MAX_DEPTH - 1);
@@ -214,10 +242,10 @@ function crowdedIn(payload: unknown): Faults | undefined {
   return { non_field_errors: [fault] };
 }
 
-/** How much of the name of a field an error shows. */
+/** Maximum length of a field name in an error. */
 const MAX_NAME = 200;
 
-/** The faults outside some fields; undefined if there are none. */
+/** Returns the faults outside the given fields, or undefined if there are none. */
 function without(faults: Faults | undefined, fields: readonly string[]): Faults | undefined {
   if (!faults || fields.length === 0) return faults;
   const left = Object.entries(faults).filter(([field]) => !fields.includes(field));
@@ -228,24 +256,32 @@ const isPlainObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * The caller of a command, as the store has them now.
- * @throws {LiveError} if the login does not hold any more; the connection then ends soon.
+ * Loads the caller of a command from the store.
+ * @throws {LiveError} if the login is no longer valid; the connection then ends soon.
  */
 async function contextOf(
   { store, clock, states, rightsFrame }: DispatchPorts,
   ports: unknown,
   connection: Connection,
   login: Login,
-): Promise<Context> {
+): Promise<CommandContext> {
   const { worlds, users } = store;
   const world = await worlds.get(connection.world);
   const { identity, scope } = login;
-  const ended = reasonToEnd(identity, world, clock.date(), scope);
-  if (ended) throw throwOut(connection, ended);
+  const now = clock.date();
+  const speakers = await speakersAtDoor(store.program, world?.value, now);
+  const ended = reasonToEnd(login, world, now, speakers);
+  if (ended) throw endWithError(connection, ended);
   if (scope) await requireInvite({ clock, store }, connection.world, scope);
+  if (identity.invitation) {
+    const standing = await store.invitations.standing(connection.world, identity.invitation.id);
+    if (!applyInvitation(connection, login, standing, world!.value, clock.date())) {
+      throw worldDenied();
+    }
+  }
   const me = await users.get(connection.world, login.user);
-  // An entry about the user that is not applied yet may be a ban: without a state, the
-  // values read here cause no frame.
+  // An entry about this user is pending and may be a ban. Without a state, the values read here
+  // cause no frame.
   const state = connection.isDoubted ? undefined : states.of(world!);
   applyModeration(connection, me, state, rightsFrame);
   if (!me || connection.ended) throw worldDenied();
@@ -253,32 +289,32 @@ async function contextOf(
   return { ports, connection, login, world: world!, me, may };
 }
 
-function requireInWorld({ may }: AnyContext, requires: Requirement): void {
+function requireInWorld({ may }: AnyContext, requires: CommandRequirement): void {
   if (requires === "login") return;
   const keys = typeof requires === "string" ? [requires] : requires.any;
   if (!keys.some(may)) throw worldDenied();
 }
 
-// Finds the room or channel of a payload, and checks the rights of its sender there.
-// Each command passes here. In Node.js 20, `{ ...context, room }` takes 3 µs, and
-// `{ room, ...context }` takes 30 ns.
+// Resolves the room or channel that a payload names, and checks the sender's rights there. Every
+// command passes through here. In Node.js 20, `{ ...context, room }` takes 3 µs, and `{ room,
+// ...context }` takes 30 ns.
 
-/** Where rooms and channels are found. */
+/** Ports for resolving rooms and channels. */
 interface TargetPorts {
   readonly store: { readonly rooms: RoomStore; readonly chat: ChatStore };
-  /** A connection has lost rights that its client may know of: the client gets a push soon. */
+  /** Called when a connection has lost rights that its client may know of. Schedules a push to that client. */
   readonly onLost: (connection: Connection) => void;
 }
 
 /**
- * The room of a payload, by its id, which is also the id of its channel.
- * @param key the key that the sender needs there; `any` for none.
- * @param module the type of a module that the room needs.
+ * Resolves the room that a payload names, by its id, which is also the id of the room's channel.
+ * @param key the key that the sender needs in the room; `any` if seeing the room is enough.
+ * @param module the type of module that the room must have.
  * @throws {LiveError}
  */
-export async function roomOf<P, S extends Sender>(
+export async function roomOf<P, S extends CommandSender>(
   ports: TargetPorts,
-  context: Context<P, S>,
+  context: CommandContext<P, S>,
   payload: unknown,
   key: PermissionKey | "any",
   module?: string,
@@ -291,14 +327,14 @@ export async function roomOf<P, S extends Sender>(
 }
 
 /**
- * The channel that a payload names.
- * @param keys the keys that the sender needs in the room of a channel.
- * @param direct the users who may do this on a direct channel.
+ * Resolves the channel that a payload names.
+ * @param keys the keys that the sender needs in the channel's room.
+ * @param direct the users who may run the command in a direct channel.
  * @throws {LiveError}
  */
-export async function channelOf<P, S extends Sender>(
+export async function channelOf<P, S extends CommandSender>(
   ports: TargetPorts,
-  context: Context<P, S>,
+  context: CommandContext<P, S>,
   payload: unknown,
   keys: RoomKeys,
   direct: "members" | "all" | "none",
@@ -328,20 +364,46 @@ export async function channelOf<P, S extends Sender>(
   };
 }
 
+/**
+ * Resolves the room or the direct channel in which a call is held.
+ * @param key the key that the sender needs: in the room, or on the world for a direct channel.
+ * @throws {LiveError}
+ */
+async function callOf<P, S extends CommandSender>(
+  ports: TargetPorts,
+  context: CommandContext<P, S>,
+  payload: unknown,
+  key: PermissionKey,
+): Promise<CallContext<P, S>> {
+  const { room: id, channel = id } = (payload ?? {}) as Record<string, unknown>;
+  const room = await findRoom(ports, context, channel);
+  if (room) {
+    requireInRoom(context, room.value, key, "call.native");
+    return { room, channel: room.value.id, direct: undefined, ...context };
+  }
+  const { connection, me, may } = context;
+  const found =
+    typeof channel === "string" ? await ports.store.chat.channel(connection.world, channel) : null;
+  if (!found?.direct) throw unknownRoom();
+  if (!found.direct.includes(me.id) || !may(key)) throw chatDenied();
+  return { channel: found.id, room: undefined, direct: found.direct, ...context };
+}
+
 async function findRoom(
   { store, onLost }: TargetPorts,
-  { connection, login, world }: Context<unknown, Sender>,
+  { connection, login, world }: CommandContext<unknown, CommandSender>,
   id: unknown,
 ): Promise<Versioned<RoomValue> | undefined> {
   if (typeof id !== "string") return undefined;
   const room = await store.rooms.get(connection.world, id);
   const { view } = login;
-  // Mostly, the client already has the present rights.
+  // Usually, the client already has the current rights.
   if (!room || connection.isCall || !view || view.state.holds(world, room)) return room;
   const rights = stringsInRoom(login, world.value, room.value);
   const losses = Losses.inRoom(view, room.value, rights);
   if (losses) {
-    // Even if the rights are back soon, this answer lacks what they would have shown.
+    // This response lacks content that the lost rights protect, even if these rights are restored
+    // soon.
     connection.lose(losses);
     onLost(connection);
   }
@@ -349,15 +411,15 @@ async function findRoom(
 }
 
 function requireInRoom(
-  { login, world }: Context<unknown, Sender>,
+  { login, world }: CommandContext<unknown, CommandSender>,
   room: RoomValue,
   keys: RoomKeys,
   module: string | undefined,
 ): void {
   const may = (key: PermissionKey) => mayInRoom(login, key, world.value, room);
-  // A hidden room does not show which modules it has.
+  // Don't reveal which modules a hidden room has.
   if (!may("room.view")) throw roomDenied();
-  if (module !== undefined && !hasModule(room, module)) throw noSuchModule();
+  if (module !== undefined && !hasModule(room, module)) throw noSuchModule(module);
   if (keys === "any") return;
   if (!(typeof keys === "string" ? may(keys) : keys.every(may))) {
     throw roomDenied();
@@ -365,10 +427,10 @@ function requireInRoom(
 }
 
 /**
- * Checks whether a module of a room is switched on.
+ * Checks that a room's module is active.
  * @throws {LiveError} `<module>.inactive`.
  */
-function requireActive({ room }: RoomContext<unknown, Sender>, module: string): void {
+function requireActive({ room }: RoomContext<unknown, CommandSender>, module: string): void {
   if (configOf(room.value, module).active === true) return;
   throw new LiveError(`${module as "question" | "poll"}.inactive`);
 }

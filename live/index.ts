@@ -18,10 +18,10 @@ declare module "fastify" {
   }
 }
 
-/** How long a client may take to confirm that a websocket closes, in milliseconds. */
+/** Timeout for a client to confirm the close of its websocket, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 3000;
 
-/** Of how many fragments, and of how many packets, one message may consist. */
+/** Maximum number of fragments, and of packets, in one message. */
 const MAX_PIECES = 2048;
 
 /** The websocket for attendees, at `/ws/world/<id>`. */
@@ -30,7 +30,7 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
     const registry = app.metrics?.registry;
     const metrics =
       registry &&
-      // Few servers are asked for metrics.
+      // Loaded on demand, because few servers expose metrics.
       (await import("./live-metrics.js")).liveMetrics(registry, commands, () => ({
         sockets: live.sockets,
         due: live.flushQueue.waiting,
@@ -51,23 +51,29 @@ export default fp<{ limits: LiveLimits; publicUrl?: string | undefined }>(
       pushKey: app.pushKey,
       addressFault: (url) => app.outbound.faultOf(url),
       sealReport,
+      callEngines: app.callEngines,
+    });
+    app.addHook("onReady", async () => {
+      live.calls.start();
+      live.polls.start();
     });
     app.decorate("live", live);
 
     const options = {
       noServer: true,
       clientTracking: false,
-      // `socket/frame.ts` compresses a frame once for all its receivers.
+      // `socket/frame.ts` compresses each frame once for all its recipients.
       perMessageDeflate: false,
-      // A connection answers pings itself, not each of a thousand.
+      // Connections answer pings themselves, so that a flood of pings does not cause a pong for
+      // each ping.
       autoPong: false,
-      // Its declared type lacks this option, so it cannot be part of a literal.
+      // The declared type lacks `closeTimeout`, so these options cannot be an inline literal.
       closeTimeout: CLOSE_TIMEOUT_MS,
-      // Of a message in pieces, each piece costs memory of its own.
+      // Every fragment of a message costs extra memory.
       maxFragments: MAX_PIECES,
       maxBufferedChunks: MAX_PIECES,
       maxPayload: Math.max(MAX_FRAME, limits.maxFrame),
-      // Text that is no UTF-8 is an error of one message, and not of the connection.
+      // Invalid UTF-8 fails a single message, not the connection.
       skipUTF8Validation: true,
     };
     const sockets = new WebSocketServer(options);

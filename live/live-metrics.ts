@@ -6,36 +6,37 @@ export interface LiveMetrics {
   received(): void;
   sent(frames: number): void;
   succeeded(command: string): void;
-  /** @param request the request, if it could be read. */
+  /** @param request the refused request; undefined if it could not be parsed. */
   refused(request: { action: unknown } | undefined, code: string): void;
-  /** A pass of writes ended. */
+  /** Records the duration of a write pass. */
   delivered(seconds: number): void;
-  /** A connection was dropped because it did not read. */
+  /** Counts a connection that was dropped because its client did not read the sent data. */
   dropped(): void;
-  /** A connection was ended because too much waited for all together. */
+  /** Counts a connection that was dropped because all connections together had too much unsent data. */
   relieved(): void;
-  /** There is a new event of a channel, made by this process. */
+  /** Counts a new channel event created by this process. */
   chatted(type: ChatEventType): void;
 }
 
-/** The gauges, measured when they are read. */
+/** Gauges, sampled at each scrape. */
 interface LiveGauges {
   /** Every open socket, by the id of its connection. */
   readonly sockets: ReadonlyMap<string, { readonly incoming: { readonly count: number } }>;
-  /** How many connections wait to be written to. */
+  /** Number of connections waiting to be written to. */
   readonly due: number;
-  /** How many bytes wait until clients read. */
+  /** Number of bytes that clients have not read yet. */
   readonly unsent: number;
   readonly subscriptions: number;
   readonly pendingMarks: number;
 }
 
-/** In seconds: from one turn of the event loop to a crowd. */
+/** Histogram buckets, in seconds. They range from one turn of the event loop to a flush to a crowd. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 
 /**
  * Registers the metrics of the live layer.
- * @param known has all commands as its keys. Names that clients made up are no labels.
+ * @param known an object whose keys are all commands. Names invented by clients don't become
+ * labels.
  * @param gauges returns the values at each scrape.
  */
 export function liveMetrics(

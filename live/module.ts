@@ -9,142 +9,172 @@ import type { View } from "./rules/world-state.js";
 import type { Connection } from "./socket/connection.js";
 import type { Login } from "./socket/login-state.js";
 
+/** The call engines, as modules see them. */
+export type {
+  BigBlueButton,
+  CallEngine,
+  CallEngines,
+  CallParticipant,
+  CallSource,
+  CallTicket,
+  EngineEvent,
+  Jitsi,
+  MeetingUser,
+} from "../plugins/calls/engine.js";
+export { EngineUnavailable } from "../plugins/calls/engine.js";
+
 type Handler<N extends CommandName, C> = (
   context: C,
   payload: Commands[N]["payload"],
 ) => Promise<Sendable<Commands[N]["result"]>>;
 
 interface Common {
-  /** The code for a payload that does not match its schema. */
+  /** The error code for a payload that does not match its schema. */
   invalid?: "config.invalid";
-  /** Fields whose number may be larger than a double holds exactly. */
+  /** Fields whose numbers may be too large for a double to hold exactly. */
   rounded?: readonly string[];
-  /** Whether the payload may hold any number of values: only users who manage rooms send it. */
+  /** Whether the payload may hold any number of values. Only for commands whose senders manage rooms or the world. */
   large?: boolean;
 }
 
-/** The requirement of a command on the world: a key, any of several keys, or only the login. */
-export type Requirement = PermissionKey | { any: readonly PermissionKey[] } | "login";
+/** The requirement of a world command: a key, any of several keys, or just a login. */
+export type CommandRequirement = PermissionKey | { any: readonly PermissionKey[] } | "login";
 
 /** A command on the world. */
-interface WorldCommand<N extends CommandName, P, S extends Sender> extends Common {
-  requires: Requirement;
-  handler: Handler<N, Context<P, S>>;
+interface WorldCommand<N extends CommandName, P, S extends CommandSender> extends Common {
+  requires: CommandRequirement;
+  handler: Handler<N, CommandContext<P, S>>;
 }
 
-/** A command on a room. It asks for a key in that room, or with `any` only for `room.view`. */
-interface RoomCommand<N extends CommandName, P, S extends Sender> extends Common {
+/** A command on a room. It requires a key in that room; `any` requires only `room.view`. */
+interface RoomCommand<N extends CommandName, P, S extends CommandSender> extends Common {
   inRoom: PermissionKey | "any";
-  /** The type of the module that the room must have. */
+  /** The type of module that the room must have. */
   module?: string;
-  /** Whether the config of that module has to say that it is active. */
+  /** Whether the module must be active, according to its config. */
   active?: boolean;
   handler: Handler<N, RoomContext<P, S>>;
 }
 
 /**
- * A command on a channel. In a room it asks for a key there, for each of several
- * keys, or only that the room has a chat.
+ * A command on a channel. In a room, the command requires a key, all of several keys, or only that
+ * the room has a chat.
  */
-interface ChannelCommand<N extends CommandName, P, S extends Sender> extends Common {
+interface ChannelCommand<N extends CommandName, P, S extends CommandSender> extends Common {
   inChannel: RoomKeys;
-  /** The users who may give it on a direct channel. */
+  /** The users who may run the command in a direct channel. */
   direct: "members" | "all" | "none";
   handler: Handler<N, ChannelContext<P, S>>;
 }
 
+/**
+ * A command on a call. In a room, the command requires a key; in a direct channel, it requires
+ * membership and the key on the world.
+ */
+interface CallCommand<N extends CommandName, P, S extends CommandSender> extends Common {
+  inCall: PermissionKey;
+  handler: Handler<N, CallContext<P, S>>;
+}
+
 /** The requirements and the handler of a command. */
-export type Command<N extends CommandName, P, S extends Sender = Connection> =
-  WorldCommand<N, P, S> | RoomCommand<N, P, S> | ChannelCommand<N, P, S>;
+export type CommandDefinition<N extends CommandName, P, S extends CommandSender = Connection> =
+  WorldCommand<N, P, S> | RoomCommand<N, P, S> | ChannelCommand<N, P, S> | CallCommand<N, P, S>;
 
 /**
- * The commands of a module, by name.
- * @typeParam P the ports that their handlers find in their context.
- * @typeParam S the senders that their handlers take: only connections, or also calls over HTTP.
+ * A module's commands, by name.
+ * @typeParam P the ports passed to the handlers in the context.
+ * @typeParam S the senders that the handlers accept: only connections, or HTTP calls as well.
  */
-export type CommandTable<N extends CommandName, P, S extends Sender = Connection> = {
-  readonly [K in N]: Command<K, P, S>;
+export type CommandTable<N extends CommandName, P, S extends CommandSender = Connection> = {
+  readonly [K in N]: CommandDefinition<K, P, S>;
 };
 
 /** A command with any payload and result. */
 export type AnyCommand =
-  | WorldCommand<"user.ban", unknown, Sender>
-  | RoomCommand<"room.leave", unknown, Sender>
-  | ChannelCommand<"chat.leave", unknown, Sender>;
+  | WorldCommand<"user.ban", unknown, CommandSender>
+  | RoomCommand<"room.leave", unknown, CommandSender>
+  | ChannelCommand<"chat.leave", unknown, CommandSender>
+  | CallCommand<"call.join", unknown, CommandSender>;
 
-/** Commands with the ports that their handlers get. */
+/** Commands with the ports for their handlers. */
 export interface BoundCommands {
   readonly commands: object;
   readonly ports: unknown;
 }
 
-/** Gives commands their ports. */
+/** Binds commands to their ports. */
 export const bind = <N extends CommandName, P>(
   commands: CommandTable<N, P>,
   ports: P,
 ): BoundCommands => ({ commands, ports });
 
-/** The events of a type. */
+/** The events of one type. */
 export type EventOf<T extends AnyEvent["type"]> = Of<AnyEvent, T>;
 
 type Of<E, T> = E extends { type: infer U } ? (T extends U ? E : never) : never;
 
-/** The handlers of a part of the live layer, by the type of an entry or of another event. */
+/** The handlers of one part of the live layer, by event type. */
 export type EntryHandlers = {
   readonly [T in AnyEvent["type"]]?: (event: EventOf<T>) => void;
 };
 
 /**
- * Reads a module's part of the answer to a login, after the pushes have begun.
- * @returns a function that gives the fields. Values that do not depend on the view are read
- *   before there is one, so that the view is as fresh as possible.
+ * Reads a module's part of a login response, after pushes have started.
+ * @returns a function that computes the fields. Values that don't depend on the view are read
+ * before that function is called, so that the view is as fresh as possible.
  */
 export type Entrance = (
   connection: Connection,
   user: UserRecord,
 ) => Promise<(view: View) => object | Promise<object>>;
 
-/** A part of the product on the websocket, made by a function of its ports. */
+/** A product feature that is available over the websocket, created from its ports. */
 export interface LiveModule {
   readonly bound?: BoundCommands;
-  /** At its place in the order of `order.ts`. */
+  /** Handles entries, at the position listed in `order.ts`. */
   readonly onEntry?: EntryHandlers;
-  /** A connection has logged in to a world, and gets pushes from now on. */
+  /** Called when a connection has logged in to a world and starts receiving pushes. */
   readonly enter?: (world: string) => Promise<void>;
-  /** The module's part of the answer to a login. */
+  /** The module's part of a login response. */
   readonly entrance?: Entrance;
-  /** A connection has left its world. It is no longer in the hub. */
+  /** Called when a connection has left its world and is no longer in the hub. */
   readonly leave?: (connection: Connection) => void;
-  /** This process has no connection in a world, or not yet: what it has read of it grows old. */
+  /**
+   * Called when this process has no connection in a world, or does not have any yet. The module
+   * must then drop cached data about the world, because the data would become stale.
+   */
   readonly forget?: (world: string) => void;
-  /** Stops all timers. Nothing is pushed any more. */
+  /** Stops all timers. Nothing is pushed after that. */
   readonly stop?: () => void;
-  /** Stores the state that is only in memory. */
+  /** Persists state that is held only in memory. */
   readonly close?: () => Promise<void>;
 }
 
-/** The rights that a command needs in a room: a key, each of several keys, or `any` if seeing the room is enough. */
+/**
+ * The rights that a command requires in a room: a key, all of several keys, or `any` if seeing the
+ * room is enough.
+ */
 export type RoomKeys = PermissionKey | readonly PermissionKey[] | "any";
 
-/** A call over HTTP that carries out a command. It gets no pushes. */
+/** An HTTP call that runs a command. It receives no pushes. */
 export interface Call {
   readonly isCall: true;
   readonly world: string;
   readonly author: Author;
   readonly login: Login;
-  /** The versions of which the record to change must have one; undefined for any. */
+  /** The accepted versions of the record to change; undefined if any version is accepted. */
   readonly expected: readonly string[] | undefined;
 }
 
 /** The sender of a command. */
-export type Sender = Connection | Call;
+export type CommandSender = Connection | Call;
 
 /**
- * The caller of a command, and its place, in their present state.
+ * The current state of a command's caller and world.
  * @typeParam P the ports of the module that has the command.
- * @typeParam S the senders of the command: only connections, or also calls over HTTP.
+ * @typeParam S the senders of the command: only connections, or HTTP calls as well.
  */
-export interface Context<P = unknown, S extends Sender = Connection> {
+export interface CommandContext<P = unknown, S extends CommandSender = Connection> {
   readonly ports: P;
   readonly connection: S;
   readonly login: Login;
@@ -156,18 +186,37 @@ export interface Context<P = unknown, S extends Sender = Connection> {
 }
 
 /** A context with the room that the payload names. */
-export interface RoomContext<P = unknown, S extends Sender = Connection> extends Context<P, S> {
+export interface RoomContext<
+  P = unknown,
+  S extends CommandSender = Connection,
+> extends CommandContext<P, S> {
   readonly room: Versioned<RoomValue>;
 }
 
-/** A context with the channel that the payload names. */
-export interface ChannelContext<P = unknown, S extends Sender = Connection> extends Context<P, S> {
-  /** The id of the channel, which is also the id of its room. */
+/** A context with the room or the direct channel in which the call is held. */
+export interface CallContext<
+  P = unknown,
+  S extends CommandSender = Connection,
+> extends CommandContext<P, S> {
+  /** The id of the room or of the direct channel. */
   readonly channel: string;
-  /** The room of the channel; undefined if it is a direct channel. */
+  /** Undefined for a direct channel. */
   readonly room: Versioned<RoomValue> | undefined;
   /** The ids of all members of a direct channel; undefined for a room. */
   readonly direct: readonly string[] | undefined;
-  /** Whether it is a direct channel without a message, which may be hidden from its members. */
+}
+
+/** A context with the channel that the payload names. */
+export interface ChannelContext<
+  P = unknown,
+  S extends CommandSender = Connection,
+> extends CommandContext<P, S> {
+  /** The id of the channel. For a room's channel, it is also the id of the room. */
+  readonly channel: string;
+  /** The channel's room; undefined for a direct channel. */
+  readonly room: Versioned<RoomValue> | undefined;
+  /** The ids of all members of a direct channel; undefined for a room. */
+  readonly direct: readonly string[] | undefined;
+  /** Whether the channel is a direct channel without messages. Such a channel may be hidden from its members. */
   readonly isUnused: boolean;
 }

@@ -5,13 +5,13 @@ import type { EntryHandlers } from "./module.js";
 import type { Hub } from "./people/hub.js";
 import type { Connection } from "./socket/connection.js";
 
-/** A part of the live layer that handles entries, and why it comes where it comes. */
-interface Place {
+/** A part of the live layer that handles entries, and the reason for its position. */
+interface OrderedPart {
   readonly part: string;
   readonly why: string;
 }
 
-/** The parts that each entry of the log passes, in this order: rights, content, own pushes. */
+/** The parts that handle each log entry, in this order: rights, content, own pushes. */
 export const entryOrder = [
   {
     part: "activity",
@@ -22,6 +22,11 @@ export const entryOrder = [
     why: "comes before all content: it forgets the old rights, and holds the pushes to users who may have lost some",
   },
   { part: "announcements", why: "shares the queue of pushes to a world, behind the rights" },
+  {
+    part: "guests",
+    why: "comes after the rights, and shares the queue of pushes to a world",
+  },
+  { part: "silences", why: "only sets a timer, so it may come anywhere" },
   {
     part: "program",
     why: "comes after the rights, and shares the queue of pushes to a world",
@@ -39,13 +44,28 @@ export const entryOrder = [
     part: "chat.pages",
     why: "forgets pages; what is read from now on is not older than the entry",
   },
+  {
+    part: "chat.held",
+    why: "shares the queue of its channel, behind the message that was approved",
+  },
+  {
+    part: "reports",
+    why: "comes after the rights, and shares the queue of pushes to a world",
+  },
   { part: "questions.lists", why: "forgets lists, as with pages" },
   {
     part: "questions",
     why: "comes after the rights; polls and questions share the queue of their room",
   },
   { part: "polls.lists", why: "forgets lists, as with pages" },
+  { part: "polls.boards", why: "forgets leaderboards, as with pages" },
   { part: "polls", why: "comes after the rights, as questions do" },
+  { part: "calls", why: "comes after the rights, and shares the queue of its room" },
+  {
+    part: "screens",
+    why: "comes after the rights and the items that a screen shows, and shares their queue",
+  },
+  { part: "captions", why: "comes after the rights, and shares the queue of its room" },
   {
     part: "reset",
     why: "ends the connections of a world that went back, so that every part forgets it; no other part handles that",
@@ -54,17 +74,17 @@ export const entryOrder = [
     part: "own",
     why: "makes a connection wait for its own pushes, which all others have begun by now",
   },
-] as const satisfies readonly Place[];
+] as const satisfies readonly OrderedPart[];
 
-/** A file that subscribes to entries, and why it comes where it comes. */
+/** A file that subscribes to entries, and the reason for its position. */
 interface Subscriber {
   readonly file: string;
   readonly why: string;
 }
 
 /**
- * All that subscribes to the entries of a process, in the order of the start. Each entry passes
- * them in this order.
+ * All subscribers to the entries of a process, in startup order, which is also the order in which
+ * they receive each entry.
  */
 export const subscribers = [
   {
@@ -88,9 +108,10 @@ export const subscribers = [
 ] as const satisfies readonly Subscriber[];
 
 /**
- * All that subscribes to the entries of one world, while it needs them. It gets each entry after
- * {@link subscribers}; between themselves their order does not matter, as each one queues the
- * entry for receivers of its own and reads nothing that another one holds.
+ * All subscribers to the entries of a single world. They subscribe only while they need the
+ * entries, and receive each entry after {@link subscribers}. Their order does not matter, because
+ * each subscriber queues the entry for its own recipients and reads nothing that another subscriber
+ * holds.
  */
 export const worldSubscribers = [
   {
@@ -101,18 +122,22 @@ export const worldSubscribers = [
     file: "plugins/webhooks/webhook-plugin.ts",
     why: "queues entries for webhooks; one that misses them reads the log",
   },
+  {
+    file: "live/modules/calls/keeper.ts",
+    why: "checks the people in calls in the background, and repeats that until it succeeds",
+  },
 ] as const satisfies readonly Subscriber[];
 
 /** The name of a part that handles entries. */
 export type EntryPart = (typeof entryOrder)[number]["part"];
 
-/** The handlers of each part: by the type of an event, or for any. */
+/** The handlers of each part: one per event type, or one for all events. */
 export type EntryTable = Readonly<Record<EntryPart, EntryHandlers | ((event: AnyEvent) => void)>>;
 
 /**
- * Hands each event to all parts in their order. An error of one part keeps it from no
- * other.
- * @returns a function that ends it.
+ * Dispatches each event to all parts in order. An error in one part does not affect the other
+ * parts.
+ * @returns a function that stops the dispatch.
  */
 export function handEntries(events: Pick<Events, "subscribe">, table: EntryTable): () => void {
   const ends = entryOrder.map(({ part }) => {
@@ -128,19 +153,19 @@ export function handEntries(events: Pick<Events, "subscribe">, table: EntryTable
   };
 }
 
-/** Where the pushes that an entry causes can be waited for. */
+/** Ports for making connections wait for the pushes that an entry causes. */
 export interface OwnPorts {
   readonly sockets: ReadonlyMap<string, Connection>;
   readonly hub: Hub;
   readonly outboxes: Outboxes;
-  /** The subscribers of channels. */
+  /** Counts channel subscribers. */
   readonly channels: { sizeOf(channel: string): number };
 }
 
 /**
- * Makes the last handler of entries: each connection gets the pushes that its commands
- * cause before the answer to its next message, however long the store takes. In a crowd
- * no message waits, as pushes are flushed together there.
+ * Creates the last handler of entries: each connection receives the pushes caused by its commands
+ * before the response to its next message, even if the store is slow. In a crowd, no message waits,
+ * because pushes to crowds are flushed in batches.
  */
 export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
   const { sockets, hub, outboxes, channels } = ports;
@@ -148,7 +173,7 @@ export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
   const pushesOf = (entry: Entry): Promise<void>[] => {
     const { world } = entry;
     const places: (readonly [place: string, size: number])[] = [];
-    // Reactions and lists of channels are paced, and senders do not wait for them.
+    // Reactions and channel lists are throttled, so senders do not wait for them.
     if (entry.type === "chat.event") places.push([entry.channel, channels.sizeOf(entry.channel)]);
     else if (!("channel" in entry)) places.push([world, hub.in(world).size]);
     if ("room" in entry) places.push([entry.room, hub.inRoom(world, entry.room).size]);
@@ -162,7 +187,7 @@ export function ownPushes(ports: OwnPorts): (event: AnyEvent) => void {
   };
 }
 
-/** The ids of the connections that caused an entry. */
+/** Returns the ids of the connections that caused an entry. */
 function authorsOf(event: AnyEvent): string[] {
   if ("votes" in event) {
     return event.votes.flatMap(({ connection }) => connection ?? []);

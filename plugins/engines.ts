@@ -6,18 +6,18 @@ import type { Store } from "../db/contract/store.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Everything that the service keeps, except the bytes of files. */
+    /** All persistent data except the bytes of files. */
     store: Store;
     /** The bytes of uploaded files. */
     files: FileStore;
-    /** Looks at the servers that several machines share; undefined if none does. */
+    /** Checks the health of the servers that several machines share; undefined if no servers are shared. */
     sharedHealth: (() => SharedHealth) | undefined;
-    /** The events of worlds, from this process and from others. */
+    /** World events from this process and other processes. */
     events: Events;
   }
 }
 
-/** Decorates the application with its engines, and closes them with it. */
+/** Decorates the application with its engines, and closes them along with it. */
 export default fp<{ engines: Engines }>(
   async (app, { engines }) => {
     app.decorate("store", engines.store);

@@ -1,4 +1,5 @@
-// In a file of its own, as the types of the library refer to it and not to prom-client.
+// This type has its own file, so that the library's types refer to this file rather than to
+// prom-client.
 
-/** Turns the metrics of this process, and perhaps of others, into text for Prometheus. */
+/** Formats the metrics of this process, and possibly of other processes, for Prometheus. */
 export type Gather = (own: { metrics(): Promise<string> }) => Promise<string>;

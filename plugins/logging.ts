@@ -8,20 +8,20 @@ import type { Logger, LoggerOptions } from "pino";
 import { StoreError, type StoreProblem } from "../db/contract/store.js";
 import { pathWithoutFileSecrets, withoutFileSecrets } from "../schemas/plain/file-types.js";
 
-/** How many bytes may wait for a slow reader of the log. */
+/** Maximum number of bytes buffered for a slow log reader. */
 const MAX_WAITING = 8 * 1024 * 1024;
 
 /**
- * Writes the log to stdout and never blocks or fails. If the disk is full, or the pipe
- * is closed or not read, lines are lost, and a later line counts them.
- * pino's own destination would block the process for as long as that lasts.
+ * Writes the log to stdout without ever blocking or failing. If the disk is full, or the pipe is
+ * closed or not being read, lines are dropped, and a later line reports their number. pino's own
+ * destination would block the process until the problem is resolved.
  */
 function logOutput(): { write(line: string): void } {
   const { stdout } = process;
-  // A pipe takes what it can, and the rest waits in memory. A file takes it at once.
+  // Writes to a pipe are buffered in memory if necessary. Writes to a file are synchronous.
   const isPipe = stdout instanceof Socket;
   let lost = 0;
-  // A missing reader is no reason to stop serving.
+  // The server keeps running without a log reader.
   stdout.on("error", () => {});
 
   function write(text: string): boolean {
@@ -50,18 +50,18 @@ function logOutput(): { write(line: string): void } {
   };
 }
 
-/** How long a problem of all requests is not logged again, in milliseconds. */
+/** Time for which repetitions of a problem are suppressed, in milliseconds. */
 const REPEAT_INTERVAL_MS = 60_000;
 
-/** Problems of one request, which the next one need not have. */
+/** Problems specific to a single request, which are never suppressed. */
 const SINGLE: ReadonlySet<StoreProblem> = new Set(["doubtful"]);
 
 /**
- * Logs a problem of the store in one line, and not for each request: in an outage, every
- * request fails for the same reason, and a stack adds nothing to it.
+ * Logs one line when a storage problem occurs repeatedly, rather than one line per request, because
+ * in an outage, every request fails for the same reason. Omits the stack trace, which adds nothing.
  */
 export function outageHooks(): NonNullable<LoggerOptions["hooks"]> {
-  /** When each problem was logged last, and how often it was not since. */
+  /** For each problem, the time it was last logged, and the number of repetitions suppressed since. */
   const logged = new Map<StoreProblem, { at: number; more: number }>();
   return {
     logMethod(args, method) {
@@ -84,13 +84,13 @@ export function outageHooks(): NonNullable<LoggerOptions["hooks"]> {
   };
 }
 
-/** The error of the store that a line of the log is about. */
+/** Returns the storage error that a log line is about, if any. */
 function faultIn(first: unknown): StoreError | undefined {
   const error = first instanceof Error ? first : (first as { err?: unknown } | null)?.err;
   return error instanceof StoreError ? error : undefined;
 }
 
-/** The other fields of the line. */
+/** Returns the log line's fields other than the error. */
 function fieldsOf(first: unknown): object {
   if (first instanceof Error) return {};
   const { err: _, ...fields } = first as Record<string, unknown>;
@@ -98,12 +98,12 @@ function fieldsOf(first: unknown): object {
 }
 
 /**
- * The log of the server: JSON on stdout, or lines for people on a terminal.
- * @param level the least severe level that is written, as pino names it.
+ * Creates the server's logger: JSON on stdout, or human-readable lines on a terminal.
+ * @param level the minimum severity, as a pino level.
  */
 export async function createLogger(level: string): Promise<Logger> {
   const readable = process.stdout.isTTY && process.env.NODE_ENV !== "production";
-  // Errors of the file system name files, and so do lines about missing files.
+  // File system errors and lines about missing files contain file names, which are secret.
   const options = { level, hooks: { ...outageHooks(), streamWrite: withoutFileSecrets } };
   if (!readable) return pino(options, logOutput());
   const { default: pretty } = await import("pino-pretty");
@@ -111,8 +111,8 @@ export async function createLogger(level: string): Promise<Logger> {
 }
 
 /**
- * Turns off Fastify's own lines about requests, which hold headers, except the
- * one about an answer that broke off: nothing else reports that.
+ * Disables Fastify's own request logging, which includes headers. Still logs aborted responses,
+ * because nothing else reports them.
  */
 export class QuietRequests extends Fastify.LogController {
   constructor() {
@@ -120,28 +120,45 @@ export class QuietRequests extends Fastify.LogController {
   }
 
   override streamError(error: Error & { code?: string }, { id, server }: FastifyRequest): void {
-    // A client that disconnects is no fault.
+    // A disconnected client is not a fault.
     if (error.code === "ERR_STREAM_PREMATURE_CLOSE") return;
     server.log.warn({ reqId: id, err: error }, "the answer broke off");
   }
 }
 
+/** Matches what precedes the secret of a path: a token, a code, a sealed report, or a mail. */
+const BEFORE_SECRET = /^(?:\/(?:login|j)|\/api\/v1\/worlds\/[^/]+\/reports|\/w\/[^/]+\/mails)\//;
+
+/** Returns a request's path as the log shows it. */
+function pathOf({ url }: FastifyRequest): string {
+  const path = url.split("?", 1)[0]!;
+  let decoded: string;
+  try {
+    decoded = decodeURIComponent(path);
+  } catch {
+    // A path that cannot be decoded belongs to no route.
+    decoded = path;
+  }
+  const [start] = BEFORE_SECRET.exec(decoded) ?? [];
+  return start === undefined ? pathWithoutFileSecrets(path) : `${start}…`;
+}
+
 /**
- * Logs one line per request at level debug. At info it would cost more than the
- * request. Faults of the server are always logged, by error-handler.ts. No header, query
- * or body is logged, as they may hold a token, and no secret of a file.
+ * Logs one line per request at level debug. At level info, logging would cost more than the request
+ * itself. Server faults are always logged, by error-handler.ts. Headers, queries and bodies are
+ * never logged, because they may contain tokens. Secrets are removed from paths.
  */
 export default fp(
   async (app) => {
     if (!["debug", "trace"].includes(app.log.level)) return;
     app.addHook("onResponse", async function logRequest(request, reply) {
-      // The log of a request may have the id already.
+      // The request's own logger may already include the id.
       app.log.debug(
         {
           reqId: request.id,
           method: request.method,
-          path: pathWithoutFileSecrets(request.url.split("?", 1)[0]!),
-          // A trusted proxy may pass on any text that a client sent.
+          path: pathOf(request),
+          // A trusted proxy may pass on arbitrary text from the client.
           from: isIP(request.ip) ? request.ip : undefined,
           status: reply.statusCode,
           ms: Math.round(reply.elapsedTime),

@@ -2,32 +2,32 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { SharedHealth } from "../db/contract/engines.js";
-import type { Counts } from "../db/contract/store.js";
+import type { StoreCounts } from "../db/contract/store.js";
 import { version } from "../schemas/plain/version.js";
 import type { Gather } from "./gather.js";
 
-/** The counts of one application. */
+/** The metrics of one application. */
 export interface Metrics {
   /** The metrics of this process. */
   readonly registry: Registry;
-  /** A file was stored. */
+  /** Counts a stored file. */
   uploaded(bytes: number): void;
-  /** All metrics, in the text format of Prometheus. */
+  /** Returns all metrics in the Prometheus text format. */
   text(): Promise<string>;
 }
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Undefined unless metrics are served. */
+    /** The application's metrics; undefined unless metrics are served. */
     metrics?: Metrics;
   }
 }
 
-/** In seconds: from an answer out of memory to an upload, or a wait for a slow disk. */
+/** Buckets for request durations, in seconds: from a response served from memory to an upload or a slow disk. */
 const BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60];
 
-/** The counts of the store, by the name of their metric. */
-const gauges: Record<string, [count: keyof Counts, help: string]> = {
+/** The store's counts, by metric name. */
+const gauges: Record<string, [count: keyof StoreCounts, help: string]> = {
   foyer_worlds: ["worlds", "Worlds."],
   foyer_rooms: ["rooms", "Rooms of all worlds."],
   foyer_users: ["users", "Users of all worlds, without those erased."],
@@ -39,7 +39,7 @@ const gauges: Record<string, [count: keyof Counts, help: string]> = {
   ],
 };
 
-/** Registers metrics about the servers that several machines share. */
+/** Registers metrics about the servers shared by several machines. */
 function sharedGauges(registry: Registry, health: () => SharedHealth): void {
   const registers = [registry];
   new Gauge({
@@ -54,7 +54,7 @@ function sharedGauges(registry: Registry, health: () => SharedHealth): void {
       }
     },
   });
-  /** Of several processes, the one that is worst off counts. */
+  /** Creates a gauge that is 1 if something is up. Across processes, the gauge has the worst value. */
   const up = (name: string, help: string, isUp: () => boolean) =>
     new Gauge({
       name,
@@ -74,7 +74,7 @@ function sharedGauges(registry: Registry, health: () => SharedHealth): void {
   );
 }
 
-/** The counters and gauges of the application. */
+/** Provides the application's counters and gauges. */
 export default fp<{ gather?: Gather }>(
   async (app, { gather = (own) => own.metrics() }) => {
     const registry = new Registry();
@@ -125,15 +125,15 @@ export default fp<{ gather?: Gather }>(
     }).set({ version, node: process.versions.node }, 1);
     if (app.sharedHealth) sharedGauges(registry, app.sharedHealth);
 
-    // A scrape collects all gauges at once: one call to the store serves them all.
-    let looking: Promise<Counts> | undefined;
+    // A scrape collects all gauges concurrently, so they share one call to the store.
+    let looking: Promise<StoreCounts> | undefined;
     const look = () => (looking ??= app.store.counts().finally(() => (looking = undefined)));
     for (const [name, [count, help]] of Object.entries(gauges)) {
       new Gauge({
         name,
         help,
         registers,
-        // All processes share one store.
+        // All processes share the same store.
         aggregator: "first",
         async collect() {
           this.set((await look())[count]);
@@ -141,7 +141,7 @@ export default fp<{ gather?: Gather }>(
       });
     }
 
-    // Finding a histogram by its labels costs more than observing a value.
+    // Looking up a histogram by its labels costs more than observing a value.
     const found = new Map<string, { observe(seconds: number): void }>();
     function durationsOf({ method, routeOptions }: FastifyRequest, status: number) {
       const route = routeOptions.url ?? "none";

@@ -1,19 +1,18 @@
 import type { FastifyInstance } from "fastify";
 import { type Config, loadConfig } from "../config.js";
 import { permissionKeys } from "../schemas/plain/permissions.js";
-import { meantBy } from "../schemas/plain/variable-names.js";
+import { closestName } from "../schemas/plain/config/variable-names.js";
 
-// The options of an embedder, who may be a JavaScript program that no compiler checks.
+// Checks an embedder's options at run time, because no compiler checks them in JavaScript.
 
-/** The options of the plugin. */
-const OPTIONS = ["config", "engines", "gather", "setup", "permissions"];
+const OPTIONS = ["config", "engines", "callEngines", "gather", "setup", "permissions"];
 
-/** Settings whose own names depend on the choice. */
-const OPEN = ["engines"];
+/** Settings whose nested names depend on the setting's value. */
+const OPEN = ["engines", "calls"];
 
 /**
  * Checks the names of options and settings.
- * @throws {Error} that names the first one that nothing reads.
+ * @throws {Error} if a name is unknown. The message contains the first unknown name.
  */
 export function expectKnownOptions(options: object): void {
   const known = loadConfig({});
@@ -42,12 +41,12 @@ function expectNames(kind: string, given: object, names: readonly string[]): voi
 }
 
 function unknown(kind: string, name: string, names: readonly string[]): string {
-  const meant = meantBy(name, names);
+  const meant = closestName(name, names);
   const hint = meant ? `did you mean ${meant}?` : `there are ${names.join(", ")}.`;
   return `${name}: There is no such ${kind}; ${hint}`;
 }
 
-/** On an instance: the permission keys of its embedder. */
+/** Property of a Fastify instance: the permission keys that the embedder declared. */
 const kPermissions = Symbol("permission keys of the embedder");
 
 type Scope = FastifyInstance & { [kPermissions]?: readonly string[] };
@@ -55,8 +54,8 @@ type Scope = FastifyInstance & { [kPermissions]?: readonly string[] };
 const KEY = /^(?=.{1,100}$)[a-z0-9_]+(\.[a-z0-9_]+)+$/;
 
 /**
- * Declares the permission keys of an embedder, which its routes may require.
- * @throws {Error} if a key has another form.
+ * Declares the embedder's permission keys, which the embedder's routes may then require.
+ * @throws {Error} if a key is malformed.
  */
 export function declarePermissions(app: FastifyInstance, keys: readonly string[] = []): void {
   const bad = keys.find((key) => !KEY.test(key));
@@ -70,8 +69,8 @@ export function declarePermissions(app: FastifyInstance, keys: readonly string[]
 
 /**
  * Checks the permission keys that a route requires.
- * @param app the scope of the route.
- * @throws {Error} if nobody declared one of them.
+ * @param app the Fastify instance to which the route is added.
+ * @throws {Error} if a key was not declared.
  */
 export function expectPermissions(
   app: FastifyInstance,
@@ -81,7 +80,7 @@ export function expectPermissions(
   const names = [...permissionKeys, ...((app as Scope)[kPermissions] ?? [])];
   const name = requires.find((key) => !names.includes(key));
   if (name === undefined) return;
-  const meant = meantBy(name, names);
+  const meant = closestName(name, names);
   throw new Error(
     `${route} requires ${name}, and there is no such permission; ${meant ? `did you mean ${meant}?` : "name your own in the option permissions of foyer."}`,
   );

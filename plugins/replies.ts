@@ -11,27 +11,27 @@ import { changed } from "../db/rules/preconditions.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Its answer carries an `ETag`, and it honors `If-Match` or `If-None-Match`. */
+    /** Responses carry an `ETag`, and the route honors `If-Match` or `If-None-Match`. */
     versioned?: true;
-    /** It honors `If-Match`, with an answer that carries no `ETag`. */
+    /** The route honors `If-Match`, but responses carry no `ETag`. */
     conditional?: true;
   }
   interface FastifyRequest {
     /**
-     * The versions that `If-Match` names. The write happens only if the record has one of
-     * them; undefined admits any.
+     * Returns the versions in `If-Match`. A write proceeds only if the record has one of these
+     * versions; undefined allows any version.
      */
     expectedVersions(): string[] | undefined;
   }
   interface FastifyReply {
-    /** Sends a record with its `ETag`, or 304 if the client has this version. */
+    /** Sends a record with its `ETag`, or 304 if the client already has this version. */
     sendVersioned(record: Versioned<unknown>): FastifyReply;
-    /** Sends a text that is JSON already. */
+    /** Sends a string that is already JSON. */
     sendJson(json: string): FastifyReply;
   }
 }
 
-/** Answers made of versioned records, and conditional requests (RFC 9110, section 13). */
+/** Adds replies with versioned records, and supports conditional requests (RFC 9110, section 13). */
 export default fp(
   async (app) => {
     app.decorateReply("sendJson", function (this: FastifyReply, json) {
@@ -42,7 +42,7 @@ export default fp(
     app.decorateRequest("expectedVersions", function (this: FastifyRequest) {
       const header = this.headers["if-match"];
       if (header === undefined || header === "*") return undefined;
-      // A write needs an exact match, which a weak tag never is.
+      // `If-Match` requires a strong comparison, so weak tags never match.
       return tagsOf(header).flatMap((tag) => /^"(.*)"$/.exec(tag)?.[1] ?? []);
     });
 
@@ -57,21 +57,21 @@ export default fp(
 );
 
 /**
- * The hook that refuses `If-Match` on a route that has no version to compare: what a client
- * names cannot be the present one (RFC 9110, section 13.1.1).
+ * Rejects `If-Match` on a route that has no version to compare, because no tag from a client can be
+ * current (RFC 9110, section 13.1.1).
  */
 export const unversioned: preHandlerHookHandler = (request, _reply, done) => {
   done(request.expectedVersions() === undefined ? undefined : changed());
 };
 
-/** Whether a write compares the versions that `If-Match` names. */
+/** Whether a route compares the versions in `If-Match`. */
 export const isConditional = ({
   method,
   config,
 }: Pick<RouteOptions, "method" | "config">): boolean =>
   config?.conditional === true || (config?.versioned === true && method !== "POST");
 
-/** Whether a client that reads has the version with this `ETag`, which has no `W/`. */
+/** Whether a reading client already has the version with this `ETag`, which must not begin with `W/`. */
 export function hasVersion({ method, headers }: FastifyRequest, tag: string): boolean {
   const known = headers["if-none-match"];
   if (known === undefined || (method !== "GET" && method !== "HEAD")) {
@@ -80,38 +80,39 @@ export function hasVersion({ method, headers }: FastifyRequest, tag: string): bo
   return known === "*" || tagsOf(known).some((other) => other.replace(/^W\//, "") === tag);
 }
 
-/** The tags of this server hold no comma, so every comma splits a list. */
+/** This server's tags contain no commas, so every comma is a separator. */
 const tagsOf = (header: string) => header.split(",").map((tag) => tag.trim());
 
-/** The codings that a client may take, the shorter one first. */
+/** Supported content codings, most compact first. */
 const CODINGS = ["br", "gzip"] as const;
 type Coding = (typeof CODINGS)[number];
 
-/** Something to send, in each coding that it has. */
-export interface Coded {
+/** Content to send, with the codings it is available in. */
+export interface EncodedContent {
   type: string;
-  /** Undefined for the uncoded content. */
+  /** Empty if the content is only available uncoded. */
   codings: readonly Coding[];
-  /** The version of the content, the same for every coding. */
+  /** The `ETag` of the content, the same for every coding. */
   tag: string;
-  /** @param coding undefined for the content as it is. */
+  /** @param coding undefined for the uncoded content. */
   read: (coding: Coding | undefined) => Promise<Buffer>;
 }
 
 /**
- * Sends it in the coding that the client prefers, or a 304 if the client has it.
+ * Sends content in the coding that the client prefers, or 304 if the client already has the
+ * content.
  * @param caching the value of `Cache-Control`.
  */
 export async function sendCoded(
   reply: FastifyReply,
-  { type, codings, tag, read }: Coded,
+  { type, codings, tag, read }: EncodedContent,
   caching = "no-cache",
 ): Promise<FastifyReply> {
   const { request } = reply;
-  // Of CORS, where some origins may call.
+  // The CORS plugin sets this header if only some origins are allowed.
   const vary = reply.getHeader("vary") as string | undefined;
   reply.headers({
-    // Weak, as every coding shares it.
+    // The tag is weak, because all codings share it.
     etag: `W/${tag}`,
     "cache-control": caching,
     vary: vary === undefined ? "accept-encoding" : `${vary}, accept-encoding`,
@@ -128,7 +129,7 @@ const tagOf = (content: Buffer): string =>
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** The types of files that the build codes. */
+/** Content types of the files that the build precompresses. */
 const CODED_TYPES: Record<string, string> = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
@@ -139,6 +140,7 @@ const CODED_TYPES: Record<string, string> = {
 
 const OTHER_TYPES: Record<string, string> = {
   ".m4s": "video/mp4",
+  ".webp": "image/webp",
   ".md": "text/markdown; charset=utf-8",
   ".mp4": "video/mp4",
   ".woff2": "font/woff2",
@@ -147,13 +149,13 @@ const OTHER_TYPES: Record<string, string> = {
 const EXTENSIONS = { br: ".br", gzip: ".gz" };
 
 /**
- * The files of a folder of the package, with the coded forms that `npm run build` put beside
- * them. A file stays in memory once it was sent; all files together take less than 10 MiB.
- * Clients on slow lines share the bytes, and an upgrade that replaces the files cannot mix them.
+ * The files in a package folder, with the coded forms that `npm run build` put next to them. Each
+ * file stays in memory once it has been sent; all files together take less than 10 MiB. Slow
+ * clients share the bytes, and an upgrade that replaces the files on disk cannot mix versions.
  */
 export class BuiltFiles {
   readonly #folder: string;
-  readonly #files = new Map<string, Coded>();
+  readonly #files = new Map<string, EncodedContent>();
   readonly #contents = new Map<string, Promise<Buffer>>();
 
   constructor(folder: string) {
@@ -163,15 +165,15 @@ export class BuiltFiles {
   /**
    * Finds a file.
    * @param name a path in the folder, which the caller has checked.
-   * @returns undefined if there is none.
+   * @returns undefined if the file does not exist.
    */
-  async find(name: string): Promise<Coded | undefined> {
+  async find(name: string): Promise<EncodedContent | undefined> {
     const known = this.#files.get(name);
     if (known) return known;
     const content = await readIfThere(join(this.#folder, name));
     if (!content) return undefined;
     const coded = CODED_TYPES[extname(name)];
-    const file: Coded = {
+    const file: EncodedContent = {
       type: coded ?? OTHER_TYPES[extname(name)] ?? "application/octet-stream",
       codings: coded === undefined ? [] : CODINGS,
       tag: tagOf(content),
@@ -186,7 +188,7 @@ export class BuiltFiles {
     if (known) return known;
     const reading = readFile(join(this.#folder, name));
     this.#contents.set(name, reading);
-    // The next request tries again.
+    // Let the next request retry.
     reading.catch(() => this.#contents.delete(name));
     return reading;
   }
@@ -202,14 +204,14 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
 }
 
 const coders: Record<Coding, (content: Buffer) => Promise<Buffer>> = {
-  // The best quality takes a hundred times as long.
+  // The highest quality would take a hundred times as long.
   br: (content) =>
     promisify(brotliCompress)(content, { params: { [constants.BROTLI_PARAM_QUALITY]: 9 } }),
   gzip: promisify(gzip),
 };
 
-/** JSON that no file has. It is coded when it is first asked for. */
-export function codedJson(value: unknown): Coded {
+/** Wraps JSON that is not in a file. Each coding is computed on first use. */
+export function codedJson(value: unknown): EncodedContent {
   const content = Buffer.from(JSON.stringify(value));
   const coded = new Map<Coding, Promise<Buffer>>();
   return {

@@ -6,57 +6,66 @@ import { type Clock, processClock } from "../db/runtime.js";
 import { attendanceIn } from "../schemas/plain/attendance.js";
 import type { WorldConfig } from "../schemas/worlds.js";
 
-/** The delay between the start and the first check, in milliseconds. */
+/** Delay between startup and the first check, in milliseconds. */
 const FIRST_DELAY_MS = 60_000;
 
-/** And then at this interval. Timers measure it without the clock, which may jump. */
+/**
+ * Interval between subsequent checks, in milliseconds. Timers are monotonic, so clock jumps do not
+ * affect the interval.
+ */
 const INTERVAL_MS = 60 * 60_000;
 
-/** The pause between two slices, in milliseconds, for other writes. */
+/** Pause between two slices, which leaves time for other writes, in milliseconds. */
 const SLICE_PAUSE_MS = 20;
 
-/** How many worlds are read at once. */
+/** Number of worlds per read. */
 const PAGE_SIZE = 100;
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** How much more time may have passed by the clock than by timers, in milliseconds. */
+/** Maximum divergence between the wall clock and the monotonic clock from one check to the next, in milliseconds. */
 const MAX_JUMP_MS = 10 * 60_000;
 
-/** How much newer than every entry of the log the time of a start may be, in milliseconds. */
+/**
+ * Maximum time between the newest log entry and the start of the process, in milliseconds. A longer
+ * gap puts the clock in doubt.
+ */
 const MAX_GAP_MS = 7 * DAY_MS;
 
-/** How long a doubtful clock has to go on without a jump, in milliseconds. */
+/** Time that a doubtful clock must run without a jump before it is trusted again, in milliseconds. */
 const PROBATION_MS = DAY_MS;
 
 /**
- * How many days a world keeps its chat: `config.chat.retention_days`. Clients can store
- * any value there; only a positive number counts.
- * @returns undefined if it keeps it for ever.
+ * Returns how many days a world keeps its chat: `config.chat.retention_days`. Clients can store any
+ * value in this field, but only a positive number counts.
+ * @returns undefined if the world keeps its chat forever.
  */
 export function retentionOf({ chat }: WorldConfig): number | undefined {
   const days = (chat as { retention_days?: unknown } | null | undefined)?.retention_days;
   return typeof days === "number" && days > 0 ? days : undefined;
 }
 
-/** How {@link applyRetention} runs. */
+/** Options of {@link applyRetention}. */
 export interface RetentionOptions {
-  /** How many days the log of a world is kept; for ever by default. */
+  /** Number of days to keep a world's log entries; forever by default. */
   logDays?: number;
-  /** How many days the audit of a world is kept; for ever by default. */
+  /** Number of days to keep a world's audit entries; forever by default. */
   auditDays?: number;
-  /** How many days attendance is kept; for ever by default. */
+  /** Number of days to keep attendance entries; forever by default. */
   attendanceDays?: number;
-  /** Ends it after the present slice. */
+  /** Ends the work after the current slice when the signal aborts. */
   signal?: AbortSignal;
-  /** Takes the error of one world; the other worlds follow. By default it is thrown. */
+  /**
+   * Receives an error that occurs in one world; the remaining worlds are still processed. By
+   * default, the error is thrown.
+   */
   onFault?: (error: unknown, world: string) => void;
 }
 
 /**
- * Removes events of chat that are older than their world keeps them, with their
- * bytes, and old entries of the log. Several processes may do so at once: each slice is
- * done by one of them.
+ * Removes chat events and captions that have outlived their world's retention, including their bytes in storage,
+ * and old log, audit and attendance entries. Several processes may run this function concurrently:
+ * each slice is processed by only one process.
  * @param now in milliseconds since 1970.
  */
 export async function applyRetention(
@@ -77,12 +86,12 @@ export async function applyRetention(
   await repeat(() => store.log.prune(INDEX, oldest));
   const attendedAfter = Math.max(0, now - attendanceDays * DAY_MS);
   /**
-   * Before which times a world keeps no attendance. What it says that it keeps no more goes now; a
-   * config that only forgets to say so costs nothing.
+   * Returns the times before which a world keeps no attendance. Data that the config explicitly
+   * excludes is deleted immediately; a config that merely omits the setting loses nothing.
    */
   const attended = (config: WorldConfig) => {
     const mode = attendanceIn(config);
-    // Only what says so deletes: an old row or an import may have another value.
+    // Only an explicit value deletes data, because an old row or an import may contain any value.
     const keepsVisits = config.attendance !== "numbers" && config.attendance !== "off";
     return {
       counts: mode === "off" ? now : attendedAfter,
@@ -100,9 +109,12 @@ export async function applyRetention(
         const unseen = Math.min(noted, oldest);
         if (noted > 0) await repeat(() => store.audit.prune(id, noted, unseen));
         await repeat(() => store.attendance.prune(id, attended(config)));
+        await repeat(() => store.calls.prune(id, attended(config).counts));
+        await store.mails.prune(id, now);
         if (before > 0) await repeat(() => store.chat.expire(id, before));
+        if (before > 0) await repeat(() => store.captions.expire(id, before));
       } catch (error) {
-        // It was deleted meanwhile.
+        // The world was deleted in the meantime.
         if (error instanceof StoreError && error.problem === "absent") continue;
         if (!onFault) throw error;
         onFault(error, id);
@@ -114,13 +126,13 @@ export async function applyRetention(
 }
 
 /**
- * Whether the clock of the machine may be believed. Retention deletes for good what is old by it, so a
- * clock that is ahead for an hour would delete what is new.
+ * Tracks whether the machine's clock can be trusted. Retention permanently deletes data that is old
+ * according to this clock, so a clock that runs ahead for even an hour would delete recent data.
  */
 export class ClockTrust {
   readonly #clock: Pick<Clock, "now" | "date">;
   #last: { readonly now: number; readonly date: number };
-  /** Since when the clock is in doubt, by {@link Clock.now}. */
+  /** Time at which the clock was last found doubtful, by {@link Clock.now}; undefined while the clock is trusted. */
   #doubtedAt: number | undefined;
 
   constructor(clock: Pick<Clock, "now" | "date">) {
@@ -128,14 +140,20 @@ export class ClockTrust {
     this.#last = this.#read();
   }
 
-  /** Compares the clock with what other starts wrote. @param newest when the newest entry was written. */
+  /**
+   * Compares the clock with the newest entry in the log.
+   * @param newest the time at which the newest entry was written.
+   */
   compare(newest: number): void {
     if (this.#last.date - newest > MAX_GAP_MS) {
       this.#doubtedAt = this.#last.now;
     }
   }
 
-  /** Looks at the clock. @returns whether it has gone on without a jump for long enough. */
+  /**
+   * Checks the clock for jumps.
+   * @returns whether the clock has run without a jump for long enough.
+   */
   isTrusted(): boolean {
     const { now, date } = this.#read();
     const jump = date - this.#last.date - (now - this.#last.now);
@@ -152,7 +170,7 @@ export class ClockTrust {
   }
 }
 
-/** When the newest entry of all worlds was written; infinite if there is none. */
+/** Returns the time of the newest log entry in all worlds, or Infinity if there is no entry. */
 async function newestEntry({ worlds, log }: Store): Promise<number> {
   let newest = -Infinity;
   for (let after = ""; ;) {
@@ -171,18 +189,18 @@ async function newestEntry({ worlds, log }: Store): Promise<number> {
   }
 }
 
-/** A pause that a signal ends. */
+/** Pauses until the next slice, or until the signal aborts. */
 const pause = (signal?: AbortSignal): Promise<void> =>
   sleep(SLICE_PAUSE_MS, undefined, { ...(signal && { signal }) }).catch(() => {});
 
-/** When it runs, in milliseconds. */
+/** Overrides for the schedule, in milliseconds, and for the clock. */
 interface RetentionTimes {
   first?: number;
   interval?: number;
   clock?: Pick<Clock, "now" | "date">;
 }
 
-/** Applies the retention of all worlds soon after the start, and then hourly. */
+/** Applies retention to all worlds soon after startup, and then hourly. */
 export default fp<RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">>(
   async (
     app,
@@ -193,7 +211,10 @@ export default fp<RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">>
     let running = Promise.resolve();
     let timer: NodeJS.Timeout | undefined;
     const trust = new ClockTrust(clock);
-    /** Read before requests write entries by a clock that may be wrong. */
+    /**
+     * The time of the newest log entry. Determined before any request writes entries, because a
+     * wrong clock would give new entries wrong times.
+     */
     let newest: Promise<number> | undefined;
 
     function schedule(delay: number): void {
@@ -226,7 +247,7 @@ export default fp<RetentionTimes & Omit<RetentionOptions, "signal" | "onFault">>
       if (!signal.aborted) schedule(interval);
     }
 
-    // Not all processes of a server at the same moment.
+    // Jitter keeps the processes of a server from running simultaneously.
     app.addHook("onReady", async () => {
       newest = newestEntry(app.store);
       newest.catch(() => {});

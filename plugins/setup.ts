@@ -5,29 +5,29 @@ import type { Store } from "../db/contract/store.js";
 import { type Admission, tokenIn } from "./auth/guard.js";
 import { unauthenticated } from "./http/errors.js";
 import { networkOf } from "./limits/guests.js";
-import { limitRate } from "./limits/rate.js";
+import { limitRate } from "./limits/request-rate.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** The first run: one link sets up the first event of a server. */
+    /** First-run setup: a single link sets up the server's first event. */
     readonly setup: Setup;
   }
 }
 
-/** What the link of the first run holds. */
+/** The contents of the setup link. */
 export interface SetupKey {
   readonly secret: string;
-  /** In milliseconds since 1970. */
+  /** Expiry, in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** How long a link sets up, in milliseconds. */
+/** Lifetime of a setup link, in milliseconds. */
 const HOUR_MS = 3_600_000;
 
-/** Wrong secrets from one network in a minute, before they get no answer. */
+/** Maximum number of wrong secrets per minute from one network. */
 const ATTEMPTS_PER_MINUTE = 30;
 
-/** A key of 256 random bits, for an hour. */
+/** Generates a key of 256 random bits that is valid for an hour. */
 export const freshSetupKey = (): SetupKey => ({
   secret: randomBytes(32).toString("base64url"),
   ends: Date.now() + HOUR_MS,
@@ -37,13 +37,13 @@ export const freshSetupKey = (): SetupKey => ({
 export const isNew = async ({ worlds }: Pick<Store, "worlds">) =>
   (await worlds.list({ limit: 1 })).length === 0;
 
-/** Lets one caller set up an event, once. */
+/** Lets a single caller set up an event, once. */
 export class Setup {
   readonly #store: Store;
   readonly #key: SetupKey | undefined;
   #isTaken = false;
 
-  /** @param key undefined if nothing is to be set up. */
+  /** @param key undefined if there is nothing to set up. */
   constructor(store: Store, key: SetupKey | undefined) {
     this.#store = store;
     this.#key = key;
@@ -52,15 +52,15 @@ export class Setup {
   /** Whether a secret may set up an event now. */
   async admits(secret: string): Promise<boolean> {
     const { secret: own, ends } = this.#key ?? freshSetupKey();
-    // It takes as long for each secret.
     const fits = timingSafeEqual(digestOf(secret), digestOf(own));
     if (!fits || this.#isTaken || Date.now() >= ends) return false;
     return isNew(this.#store);
   }
 
   /**
-   * Sets up an event, unless another caller is doing so or has done so. After a failure, the link still works.
-   * @throws {Refusal} 401.
+   * Sets up an event, unless another caller is setting up or has already set up an event. After a
+   * failure, the link remains valid.
+   * @throws {Refusal} 401 if another caller is setting up or has already set up an event.
    */
   async once<T>(work: () => Promise<T>): Promise<T> {
     if (this.#isTaken) throw used();
@@ -76,13 +76,13 @@ export class Setup {
 
 const digestOf = (text: string) => createHash("sha256").update(text).digest();
 
-/** The answer to a link that is over. A wrong link gets the same. */
+/** Builds the refusal for an expired or used link. A wrong link receives the same refusal. */
 export const used = () =>
   unauthenticated(
     "This link has been used, or an hour has passed. Restart the server to get another.",
   );
 
-/** Makes the guard that admits the bearer of the link. It counts wrong secrets. */
+/** Creates the guard that admits the bearer of the link, and limits the rate of wrong secrets. */
 export function setupGuard(app: { setup: Setup }): Admission {
   const limit = limitRate({
     perMinute: ATTEMPTS_PER_MINUTE,

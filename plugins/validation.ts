@@ -13,19 +13,19 @@ import { compileValidator, findLosses, InvalidData } from "../schemas/validate.j
 import compilers from "./http/compilers.cjs";
 import { invalidJson, Refusal } from "./http/errors.js";
 
-/** Parses JSON bodies, and checks bodies and queries by the schemas of their routes. */
+/** Parses JSON bodies, and validates bodies and queries against their routes' schemas. */
 export default fp(
   async (app) => {
     let ajv: BuildCompilerFromPool | undefined;
     const buildValidator = (...scope: Parameters<BuildCompilerFromPool>) =>
       function compileAny(route: Route) {
         if (Kind in Object(route.schema)) return compile(route);
-        // Of an embedder or a library.
+        // A schema that is not from TypeBox comes from an embedder or a library.
         ajv ??= compilers.ajvCompiler();
         return ajv(...scope)(route);
       };
     app.setSchemaController({
-      // Its type knows the validators of Ajv only, and the framework takes any.
+      // The option's type allows only Ajv's validators, but Fastify accepts any validator.
       compilersFactory: { buildValidator: buildValidator as never },
     });
 
@@ -37,8 +37,8 @@ export default fp(
       "application/json",
       { parseAs: "buffer" },
       async (request: FastifyRequest, body: Buffer) => {
-        // The body may have taken minutes. A caller who lost a right meanwhile gets a
-        // 403, and no report on the body.
+        // Receiving the body may have taken minutes. A caller who has lost a right since then
+        // receives a 403, and no details about the body.
         await request.admission?.(request);
         // A DELETE may declare a JSON body and send none.
         if (body.length === 0 && request.method === "DELETE") return null;
@@ -49,7 +49,7 @@ export default fp(
             error ? reject(error) : resolve(value);
           Promise.resolve(parseJson(request, text, settle)).catch(reject);
         });
-        // A DELETE ignores its body, so it can lose nothing.
+        // A DELETE ignores its body, so nothing can be lost.
         const losses = request.method !== "DELETE" && findLosses(text);
         if (losses) throw losses;
         return value;
@@ -59,12 +59,12 @@ export default fp(
   { name: "validation", dependencies: ["errors"] },
 );
 
-/** Refuses a body in another charset or coding, before it is read. */
+/** Rejects a body with a content coding, or with a charset other than UTF-8, before the body is read. */
 export const refuseCoded: preParsingHookHandler = ({ headers }, _reply, payload, done) => {
   const { "content-type": type = "", "content-encoding": coding } = headers;
   if (coding !== undefined && !/^[\s,]*(identity[\s,]*)*$/i.test(coding)) {
     const accepted = { "accept-encoding": "identity" };
-    done(new Refusal(415, "The body may have no Content-Encoding.", accepted));
+    done(new Refusal(415, "The body must not have a Content-Encoding.", accepted));
   } else if (!charsetsOf(type).every((charset) => /^utf-?8$/i.test(charset))) {
     done(new Refusal(415, "The charset of the body must be UTF-8."));
   } else done(null, payload);
@@ -91,19 +91,19 @@ function compile({
   httpPart,
 }: Route): (data: unknown) => { value: unknown } | { error: InvalidData } {
   const isOurs = url.startsWith("/api/v1/");
-  // A path of the API that names nothing is a 403, which the guard answers.
+  // The guard responds with a 403 to path parameters that match nothing.
   if (isOurs && httpPart === "params") return (value) => ({ value });
   if (!isOurs && JSON.stringify(schema).includes('"format"')) knowFormats();
   const validate = compileValidator(components.find(({ $id }) => $id === schema.$ref) ?? schema);
   return (data) => {
-    // Parts of a URL are texts.
+    // Path and query parameters arrive as strings.
     const value = httpPart === "body" ? data : withValues(schema, data as Texts);
     const error = validate(value);
     return error ? { error } : { value };
   };
 }
 
-/** Tells TypeBox the formats that Ajv knows. It refuses every text of a format that it does not know. */
+/** Registers Ajv's formats with TypeBox, which would otherwise reject every string that has an unknown format. */
 function knowFormats(): void {
   for (const [name, format] of compilers.formats()) {
     if (!FormatRegistry.Has(name)) FormatRegistry.Set(name, format);
@@ -111,8 +111,8 @@ function knowFormats(): void {
 }
 
 /**
- * The hook that refuses parameters that a route does not have. To ignore a misspelled filter would
- * answer everything.
+ * Creates the hook that rejects undeclared query parameters. Ignoring a misspelled filter would
+ * return everything.
  */
 export function refuseUnknown(querystring: TObject | undefined): preValidationHookHandler {
   const known = new Set(Object.keys(querystring?.properties ?? {}));
@@ -129,14 +129,17 @@ export function refuseUnknown(querystring: TObject | undefined): preValidationHo
 
 type Texts = Record<string, unknown>;
 
-/** How numbers and flags are written in a URL. */
+/** The notation of numbers and booleans in a URL. */
 const WRITTEN: Record<string, RegExp> = {
   integer: /^-?\d+$/,
   number: /^-?\d+(\.\d+)?$/,
   boolean: /^(true|false)$/,
 };
 
-/** Turns texts into numbers and flags, where the schema asks for some. Others stay, and fail. */
+/**
+ * Converts strings to numbers and booleans where the schema expects them. A string that cannot be
+ * converted stays unchanged, and fails validation.
+ */
 function withValues({ properties = {} }: TObject, texts: Texts): Texts {
   const value = { ...texts };
   for (const [name, { type }] of Object.entries(properties)) {
@@ -149,8 +152,8 @@ function withValues({ properties = {} }: TObject, texts: Texts): Texts {
 }
 
 /**
- * Route options for a body that may repeat the id in its path, but not change it:
- * a client may edit the answer to a GET and send it back.
+ * Route options for a body that may repeat the id in the path but not change the id: a client may
+ * edit the response to a GET and send it back.
  * @param param the path parameter that holds the id.
  */
 export function allowSameId(param: string): {
@@ -160,7 +163,7 @@ export function allowSameId(param: string): {
   return {
     attachValidation: true,
     preHandler: function refuseOtherId(request, _reply, done) {
-      // The compiler above returns no other error.
+      // The compiler above returns only errors of this type.
       const found = request.validationError as unknown as InvalidData | undefined;
       const { id } = (request.body ?? {}) as { id?: unknown };
       if (id !== undefined && id !== (request.params as Record<string, string>)[param]) {

@@ -18,7 +18,7 @@ import { pageOf } from "./pages.js";
 const ANNOUNCEMENTS = "/api/v1/worlds/:world_id/announcements/";
 const ANNOUNCEMENT = `${ANNOUNCEMENTS}:announcement_id/`;
 
-/** The announcements of a world, by the commands `announcement.*`. */
+/** A world's announcements, through the `announcement.*` commands. */
 const routes: FastifyPluginAsync = async (app) => {
   const requires = [...LIVE, "world.announce"] as const;
   app.get(ANNOUNCEMENTS, { config: { requires }, ...listAnnouncements });
@@ -31,7 +31,7 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** The announcement with an id. Its version covers `is_visible`, which follows the time. */
+/** Returns the announcement with this id. The record's version covers `is_visible`, which depends on the time. */
 async function announcementNamed(request: FastifyRequest, id: string) {
   const all = await perform(request, "announcement.list", {});
   const found = all.find((announcement) => announcement.id === id);
@@ -51,7 +51,7 @@ const listAnnouncements = endpoint(
   },
   async (request) => {
     const all = await perform(request, "announcement.list", {});
-    // None is ever deleted, so that each keeps its index.
+    // Announcements are never deleted, so each announcement keeps its index.
     const places = new Map(all.map((announcement, i) => [announcement, i]));
     return pageOf(request, request.query, all, {
       name: "announcements",

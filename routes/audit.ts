@@ -9,7 +9,7 @@ import { WorldParams } from "../schemas/worlds.js";
 import { endpoint, timeIn } from "./endpoint.js";
 import { type ListOrder, readPage } from "./pages.js";
 
-/** The audit of a world. */
+/** A world's audit entries. */
 const routes: FastifyPluginAsync<{ days: number }> = async (app, { days }) => {
   app.get("/api/v1/worlds/:world_id/audit/", {
     config: { requires: ["world.feed"] },
@@ -27,7 +27,7 @@ const schema = {
   response: { 200: ref(AuditList) },
 };
 
-/** With `AUDIT_DAYS=0`. */
+/** The endpoint for `AUDIT_DAYS=0`, which always returns an empty list. */
 const emptyAudit = endpoint(schema, async () => ({
   count: 0,
   next: null,
@@ -70,7 +70,7 @@ const listAudit = endpoint(schema, async (request) => {
 
 export default routes;
 
-/** The types of the audit that the feed does not have. */
+/** Types of entries that occur in the audit, but not in the feed. */
 const AUDIT_TYPES = [
   "webhook.created",
   "webhook.updated",
@@ -82,16 +82,19 @@ const AUDIT_TYPES = [
   "invite.created",
   "invite.ended",
   "kiosk.created",
+  "mail.queued",
+  "passkey.created",
+  "passkey.deleted",
 ] as const;
 
-/** The types that a list of names selects, as in `types` of the feed; undefined for all. */
+/** Returns the types that a comma-separated list selects, as in the feed's `types`, or undefined for all types. */
 export function typesOf(text: string | undefined): string[] | undefined {
   const filter = typeFilter(text?.split(","));
   if (filter.key === "*") return undefined;
   return [...FEED_TYPES, ...AUDIT_TYPES].filter((type) => filter.has(type));
 }
 
-/** Entries of the audit as programs get them. */
+/** Converts audit entries to the form that the API returns. */
 export async function shownEntries(store: Store, world: string, entries: readonly AuditEntry[]) {
   const names = await namesOf(
     store,

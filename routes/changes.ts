@@ -9,7 +9,7 @@ import { endpoint } from "./endpoint.js";
 
 const STREAM = "text/event-stream";
 
-/** The change feed of a world. */
+/** A world's change feed. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/changes/", {
     config: {

@@ -15,7 +15,7 @@ import type { Commands } from "../schemas/live/index.js";
 import { timeIn as readTime } from "../schemas/plain/times.js";
 import { InvalidData } from "../schemas/validate.js";
 
-/** A handler whose `params`, `query` and `body` have the types of a schema. */
+/** A handler whose `params`, `query` and `body` are typed by a schema. */
 export type Handler<S extends FastifySchema> = RouteHandlerMethod<
   RawServerDefault,
   RawRequestDefaultExpression,
@@ -27,10 +27,10 @@ export type Handler<S extends FastifySchema> = RouteHandlerMethod<
 >;
 
 /**
- * The schemas and the handler of a route. Its path and its requirement are in the
- * table of routes at the top of the file.
- * @param schema the schemas of the request and the answers, and the words for the
- *   OpenAPI document.
+ * Combines a route's schemas and handler. The route's path and requirement are in the route table
+ * at the top of the file.
+ * @param schema the schemas of the request and the responses, and the text for the OpenAPI
+ * document.
  */
 export const endpoint = <S extends FastifySchema>(schema: S, handler: Handler<S>) => ({
   schema,
@@ -38,11 +38,11 @@ export const endpoint = <S extends FastifySchema>(schema: S, handler: Handler<S>
 });
 
 /**
- * Carries out a command of the websocket for the caller of a request, with the same rights,
- * limits and effects.
- * @param request on a route that requires permission keys.
- * @returns its result, as JSON.
- * @throws {Refusal | InvalidData}
+ * Runs a websocket command for a request's caller, with the same rights, limits and effects as over
+ * the websocket.
+ * @param request a request on a route that requires permission keys.
+ * @returns the result, as JSON.
+ * @throws {Refusal | InvalidData} if the command fails.
  */
 export const performAsJson = <N extends SharedCommand>(
   request: FastifyRequest,
@@ -61,7 +61,7 @@ export const performAsJson = <N extends SharedCommand>(
     payload,
   );
 
-/** The same with the result as a value. */
+/** Like {@link performAsJson}, but parses the result. */
 export const perform = async <N extends SharedCommand>(
   request: FastifyRequest,
   name: N,
@@ -70,13 +70,13 @@ export const perform = async <N extends SharedCommand>(
   JSON.parse(await performAsJson(request, name, payload)) as Commands[N]["result"];
 
 /**
- * A time in a query, in milliseconds since 1970.
- * @param name the parameter.
- * @throws {InvalidData} about a time that does not exist.
+ * Parses a time in a query into milliseconds since 1970.
+ * @param name the parameter's name.
+ * @throws {InvalidData} if the time does not exist.
  */
 export function timeIn(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const time = readTime(text);
   if (time !== undefined) return time;
-  throw new InvalidData({ [name]: ["Must be a time that exists."] });
+  throw new InvalidData({ [name]: ["Must be a valid time."] });
 }

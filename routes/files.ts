@@ -12,7 +12,7 @@ import { type ListOrder, readPage } from "./pages.js";
 const FILES = "/api/v1/worlds/:world_id/files/";
 const FILE = "/api/v1/worlds/:world_id/files/:file_id/";
 
-/** The files of a world. `uploads.ts` creates them, and `media.ts` serves them. */
+/** A world's files. `uploads.ts` creates them, and `media.ts` serves them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(FILES, { config: { requires: ["world.update"] }, ...listFiles });
   app.delete(FILE, { config: { requires: ["world.update"] }, ...deleteFile });

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync } from "fastify";
 import { PollList, QuestionList } from "../schemas/items.js";
+import { countsIn, summaryIn } from "../schemas/plain/polls.js";
 import { LIVE, SEE } from "../schemas/plain/permissions.js";
 import { RoomParams } from "../schemas/rooms.js";
 import { PageQuery, ref } from "../schemas/values.js";
@@ -8,7 +9,7 @@ import { type ListOrder, pageOf } from "./pages.js";
 
 const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
 
-/** The questions and polls of a room, by the commands `question.list` and `poll.list`. */
+/** A room's questions and polls, through the commands `question.list` and `poll.list`. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(`${ROOM}questions/`, {
     config: { requires: [...LIVE, ...SEE, "question.read"] },
@@ -55,11 +56,16 @@ const listPolls = endpoint(
   async (request, reply) => {
     const { room_id: room } = request.params;
     const polls = await perform(request, "poll.list", { room });
-    // A websocket gets an empty list where there are no options. The generators of typed clients
-    // fail on a field that is an object or a list.
-    const all = polls.map((poll) =>
-      Array.isArray(poll.results) ? { ...poll, results: {} } : poll,
-    );
+    // Over the websocket, `results` is an empty list for a poll without options, and a summary for
+    // some kinds. Generators of typed clients fail on a field of several types.
+    const all = polls.map(({ results, ...poll }) => {
+      const summary = summaryIn(results);
+      return {
+        ...poll,
+        ...(results && { results: countsIn(results) }),
+        ...(summary && { summary }),
+      };
+    });
     const page = await pageOf(request, request.query, all, BY_AGE);
     return reply.sendJson(JSON.stringify(page));
   },

@@ -1,10 +1,10 @@
 import type { FastifyPluginAsyncTypebox } from "@fastify/type-provider-typebox";
 import { headerRefs, responseRef } from "../plugins/openapi/parts.js";
 import { Refusal } from "../plugins/http/errors.js";
-import { fileTypes, programTypes, typeOf } from "../schemas/plain/file-types.js";
-import { MediaParams } from "../schemas/files.js";
+import { fileTypes, previewKeyOf, programTypes, typeOf } from "../schemas/plain/file-types.js";
+import { MediaParams, MediaQuery } from "../schemas/files.js";
 
-/** The names of uploads. No other name is looked up on the disk. */
+/** Patterns for the names of uploads. A name that does not match is never looked up on disk. */
 const WORLD = /^[a-z0-9][a-z0-9-]{0,49}$/;
 const NAME = /^[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4}$/;
 
@@ -34,10 +34,10 @@ const mediaAnswers = {
   304: { description: "The client has it already.", headers },
   404: responseRef("NotFound"),
   412: { description: "It is not in the state that was named.", headers },
-  416: { description: "The file has no such part.", headers },
+  416: { description: "The file has no such range.", headers },
 };
 
-/** The uploaded files, for everybody with the link: `/media/pub/…`. */
+/** Serves uploaded files at `/media/pub/…` to everyone who has the link. */
 const media: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/media/pub/:world/:name",
@@ -50,6 +50,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
           "Ranges, `HEAD` and conditions are supported. The address is unguessable, and needs no credentials.",
         tags: ["files"],
         params: MediaParams,
+        querystring: MediaQuery,
       },
     },
     async (request, reply) => {
@@ -59,13 +60,14 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
         throw new Refusal(404, "Not found.");
       }
       reply.headers({
-        "content-type": type.mime,
-        // SVG and PDF files are documents on the domain of the world, so they must
-        // not run scripts or load anything.
+        // SVG and PDF files are documents on the world's domain, so they must not run scripts or
+        // load anything.
         "content-security-policy":
           "default-src 'none'; style-src 'unsafe-inline'; img-src 'self' data:; media-src 'self'; sandbox",
       });
-      return reply.sendStored(`pub/${world}/${name}`);
+      const key = `pub/${world}/${name}`;
+      const isSmall = type.image !== undefined && request.query.preview !== undefined;
+      return reply.sendStored(key, isSmall ? previewKeyOf(key) : undefined);
     },
   );
 };

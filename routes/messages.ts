@@ -8,7 +8,9 @@ import {
   MessageList,
   MessageParams,
   MessagesQuery,
+  WaitingMessage,
 } from "../schemas/messages.js";
+import { allowedProfile } from "../schemas/plain/moderation/blocked-words.js";
 import { LIVE, SEE } from "../schemas/plain/permissions.js";
 import { RoomParams } from "../schemas/rooms.js";
 import { InvalidData } from "../schemas/validate.js";
@@ -18,7 +20,7 @@ import { endpoint, perform, performAsJson } from "./endpoint.js";
 const MESSAGES = "/api/v1/worlds/:world_id/rooms/:room_id/messages/";
 const MESSAGE = `${MESSAGES}:event_id/`;
 
-/** The chat of a room, by the commands `chat.fetch` and `chat.send`. */
+/** A room's chat, through the commands `chat.fetch` and `chat.send`. */
 const routes: FastifyPluginAsync = async (app) => {
   const SEND = [...LIVE, ...SEE, "chat.send"] as const;
   app.get(MESSAGES, { config: { requires: [...LIVE, ...SEE, "chat.read"] }, ...listMessages });
@@ -59,15 +61,16 @@ const sendMessage = endpoint(
     operationId: "sendMessage",
     summary: "Send a message to the chat of a room",
     description:
-      "It is sent by the user of the token's `uid`, who is made if there is none yet and need not have joined the chat, and obeys all rules of `chat.send`.",
+      "It is sent by the user of the token's `uid`, who is made if there is none yet and need not have joined the chat, and obeys all rules of `chat.send`. A 202 says that it waits for a moderator.",
     tags: ["chat"],
     params: RoomParams,
     body: ref(MessageDraft),
-    response: { 201: ref(Message) },
+    response: { 201: ref(Message), 202: ref(WaitingMessage) },
   },
   async (request, reply) => {
     const { base } = request;
-    const { event } = await send(request, request.body);
+    const { event, held } = await send(request, request.body);
+    if (!event) return reply.code(202).sendJson(JSON.stringify(held));
     const { world_id, room_id } = request.params;
     const path = MESSAGES.replace(":world_id", world_id).replace(":room_id", room_id);
     reply.code(201).header("location", `${base}${path}${event.event_id}/`);
@@ -97,7 +100,7 @@ const deleteMessage = endpoint(
 );
 
 /**
- * Sends, edits or deletes a message as the user of the token.
+ * Sends, edits or deletes a message as the token's user.
  * @throws {Refusal} 403 if the token has no `uid`.
  */
 async function send(
@@ -106,15 +109,16 @@ async function send(
 ) {
   const { server, caller, room, params } = request;
   const { tokenId, traits, profile, pretalxId } = caller;
+  const { config } = request.world!.value;
   const hasChat = room.value.module_config.some(({ type }) => type === "chat.native");
   if (!hasChat) throw missingTo(request, "chat");
   if (!tokenId) {
-    throw new Refusal(403, "This asks for a token with a uid, which yours lacks.");
+    throw new Refusal(403, "This requires a token with a uid.");
   }
   request.callerId ??= (
     await server.store.users.enter(
       params.world_id,
-      { tokenId, traits, profile, pretalxId },
+      { tokenId, traits, profile: allowedProfile(config, profile), pretalxId },
       authorOf(request),
     )
   ).id;

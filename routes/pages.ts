@@ -1,24 +1,23 @@
 import { unescape } from "node:querystring";
 import type { FastifyRequest } from "fastify";
-import type { ListPlace, PageSelection } from "../db/contract/store.js";
+import type { ListPosition, PageSelection } from "../db/contract/store.js";
 import { InvalidData } from "../schemas/validate.js";
 import type { PageQuery } from "../schemas/values.js";
 
-/** The position of a page in a list. */
+/** A page's position in a list. */
 export interface PagePosition {
-  /** The number of this page, from 1. */
+  /** The number of this page, starting at 1. */
   page: number;
-  /** How many entries a page has. */
   pageSize: number;
-  /** How many entries the whole list has. */
+  /** Total number of entries in the list. */
   count: number;
 }
 
 /**
- * The links to the next and the previous page of a list. They keep the path and
- * the other query parameters exactly as they came.
- * @returns absolute URLs, or null if there is no such page. Past the end, `previous`
- *   is the last page that has entries.
+ * Returns the links to the next and the previous page of a list. The links preserve the path and
+ * all other query parameters verbatim.
+ * @returns absolute URLs, or null if there is no such page. Past the end, `previous` is the last
+ * page that has entries.
  */
 export function pageLinks(
   request: FastifyRequest,
@@ -31,28 +30,28 @@ export function pageLinks(
   };
 }
 
-/** The order of a list, which gives its items places. */
+/** A list's order, which gives each item a sort key (its place). */
 export interface ListOrder<T> {
-  /** Names the order among those of all lists, as a cursor is good for one only. */
+  /** Identifies the order among the orders of all lists, because a cursor is valid for only one order. */
   readonly name: string;
-  /** The types of the values in a place. */
+  /** The types of the values in a sort key. */
   readonly types: readonly ("number" | "string")[];
-  /** The place of an item. */
-  readonly placeOf: (item: T) => ListPlace;
+  /** Returns an item's sort key. */
+  readonly placeOf: (item: T) => ListPosition;
 }
 
-/** A page as it is read. */
+/** A page of a list, as read. */
 interface ReadPage<T> {
-  /** How many entries the whole list has. */
+  /** Total number of entries in the list. */
   readonly count: number;
   readonly items: readonly T[];
 }
 
 /**
- * Reads the page that a query selects, by its number or by a cursor.
+ * Reads the page that a query selects, by page number or by cursor.
  * @param read reads a page of the list.
- * @returns the page, and its links. A page by a cursor has no previous one.
- * @throws {InvalidData} about the cursor.
+ * @returns the page and its links. A page selected by a cursor has no previous link.
+ * @throws {InvalidData} if the cursor is invalid, or if it is sent along with a page number.
  */
 export async function readPage<T, P extends ReadPage<T>>(
   request: FastifyRequest,
@@ -70,7 +69,7 @@ export async function readPage<T, P extends ReadPage<T>>(
     return { found, links: pageLinks(request, { ...position, count }) };
   }
   if (page !== undefined) {
-    throw new InvalidData({ cursor: ["May not stand beside a page."] });
+    throw new InvalidData({ cursor: ["May not be used with page."] });
   }
   const after = cursor === "" ? undefined : placeIn(cursor, order);
   const found = await read({ page: 1, pageSize, after });
@@ -86,18 +85,21 @@ export async function readPage<T, P extends ReadPage<T>>(
   return { found, links: { ...links, next } };
 }
 
-const cursorAt = ({ name }: { name: string }, place: ListPlace): string =>
+const cursorAt = ({ name }: { name: string }, place: ListPosition): string =>
   Buffer.from(JSON.stringify([name, ...place])).toString("base64url");
 
-/** @throws {InvalidData} if it is no cursor of such a list. */
-function placeIn<T>(cursor: string, { name, types }: ListOrder<T>): ListPlace {
+/**
+ * Parses a cursor.
+ * @throws {InvalidData} if the cursor does not belong to this list.
+ */
+function placeIn<T>(cursor: string, { name, types }: ListOrder<T>): ListPosition {
   const [from, ...place] = valuesIn(cursor);
   const isPlace =
     place.length === types.length &&
     place.every((value, i) =>
       types[i] === "number"
         ? Number.isSafeInteger(value)
-        : // PostgreSQL takes no NUL.
+        : // PostgreSQL does not accept NUL.
           typeof value === "string" && value.isWellFormed() && !value.includes("\0"),
     );
   if (from === name && isPlace) return place as (string | number)[];
@@ -116,7 +118,10 @@ function valuesIn(cursor: string): unknown[] {
   }
 }
 
-/** Reads a page of a list that is in memory as a whole: by a cursor, in the order of the places. */
+/**
+ * Reads a page of a list that is entirely in memory. If the query has a cursor, the list is first
+ * sorted by sort key.
+ */
 export function readSlice<T>(
   request: FastifyRequest,
   query: PageQuery,
@@ -124,7 +129,7 @@ export function readSlice<T>(
   order: ListOrder<T>,
 ) {
   const byCursor = query.cursor !== undefined;
-  const places = new Map<T, ListPlace>();
+  const places = new Map<T, ListPosition>();
   if (byCursor) for (const item of all) places.set(item, order.placeOf(item));
   const compare = (a: T, b: T) => comparePlaces(places.get(a)!, places.get(b)!);
   const list = byCursor ? all.toSorted(compare) : all;
@@ -136,7 +141,7 @@ export function readSlice<T>(
   });
 }
 
-/** A page of a list that is in memory as a whole. */
+/** Returns a page of a list that is entirely in memory. */
 export async function pageOf<T>(
   request: FastifyRequest,
   query: PageQuery,
@@ -147,8 +152,8 @@ export async function pageOf<T>(
   return { count: found.count, ...links, results: found.items };
 }
 
-/** Compares places, texts by their code points. */
-function comparePlaces(one: ListPlace, other: ListPlace): number {
+/** Compares sort keys. Strings are compared by code point. */
+function comparePlaces(one: ListPosition, other: ListPosition): number {
   for (const [i, value] of one.entries()) {
     const [a, b] = [value, other[i]!];
     if (a === b) continue;
@@ -163,7 +168,7 @@ function linkTo(
   parameter: "page" | "cursor",
   value: string | number,
 ): string {
-  // Split as the router does. The query may contain either character again.
+  // Split the URL as the router does. The query may contain `?` and `#`, too.
   const [path = ""] = url.split(/[?#]/, 1);
   const query = url.slice(path.length + 1);
   const parts = query === "" ? [] : query.split("&");
@@ -172,8 +177,11 @@ function linkTo(
   return `${base}${path}?${parts.join("&").replace(NOT_IN_A_QUERY, encodeURIComponent)}`;
 }
 
-/** Characters that a request target may contain and that the query of a URL escapes (WHATWG URL, section 1.3). */
+/**
+ * Characters that a request target may contain but that must be escaped in a URL's query (WHATWG
+ * URL, section 1.3).
+ */
 const NOT_IN_A_QUERY = /[^\x21-\x7e]|["#<>]/gu;
 
-/** The name of a query parameter. Unlike decodeURIComponent, `unescape` accepts any escape. */
+/** Returns the name of a query parameter. Unlike decodeURIComponent, `unescape` accepts any escape. */
 const nameOf = (part: string): string => unescape(part.split("=", 1)[0]!);

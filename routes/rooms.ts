@@ -3,11 +3,12 @@ import type { FastifyPluginAsync } from "fastify";
 import { authorOf } from "../plugins/auth/guard.js";
 import { clientGone } from "../plugins/http/connections.js";
 import { allowSameId } from "../plugins/validation.js";
-import { given } from "../schemas/plain/given.js";
+import { definedFields } from "../schemas/plain/given.js";
 import { SEE } from "../schemas/plain/permissions.js";
 import {
   Room,
   RoomChanges,
+  RoomCopy,
   RoomDraft,
   RoomList,
   type RoomOrdering,
@@ -23,14 +24,18 @@ import { type ListOrder, readPage } from "./pages.js";
 const ROOMS = "/api/v1/worlds/:world_id/rooms/";
 const ROOM = "/api/v1/worlds/:world_id/rooms/:room_id/";
 
-/** The rooms of a world. */
+/** A world's rooms. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(ROOMS, {
-    // The store leaves out the rooms that the caller may not see.
+    // The store filters out the rooms that the caller may not see.
     config: { requires: [] },
     ...listRooms,
   });
   app.post(ROOMS, { config: { requires: ["room.create"], versioned: true }, ...createRoom });
+  app.post(`${ROOM}copy/`, {
+    config: { requires: [...SEE, "room.create"], versioned: true },
+    ...copyRoom,
+  });
   app.get(ROOM, { config: { requires: SEE, versioned: true }, ...getRoom });
   app.patch(ROOM, {
     config: { requires: [...SEE, "room.update"], versioned: true },
@@ -59,7 +64,7 @@ const listRooms = endpoint(
     const { world_id } = request.params;
     const { traits } = request.caller;
     const asked = { traits, ordering, type, search };
-    // A search looks at every room: it ends when its client goes away.
+    // A search scans every room, so it is aborted when the client disconnects.
     const signal = (type ?? search) === undefined ? undefined : clientGone(reply.raw);
     const { found, links } = await readPage(
       request,
@@ -69,7 +74,7 @@ const listRooms = endpoint(
         const list = await store.rooms.list(world_id, { ...selection, ...asked, signal });
         return {
           count: list.value.count,
-          // Pages by number need only the JSON.
+          // A getter, because a page selected by number needs only the JSON.
           get items() {
             return list.value.rooms;
           },
@@ -109,9 +114,35 @@ const createRoom = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id } = request.params;
-    // This comes first, because it fails if the request names no host.
+    // Read the base URL first, because its getter throws if the request names no host.
     const { base } = request;
     const room = await store.rooms.create(world_id, request.body, authorOf(request));
+    const location = `${base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`;
+    reply.code(201).header("location", location);
+    return reply.sendVersioned(room);
+  },
+);
+
+const copyRoom = endpoint(
+  {
+    operationId: "copyRoom",
+    summary: "Copy a room",
+    description:
+      "The copy has the same modules, rules and description, and none of what people wrote in the room.",
+    tags: ["rooms"],
+    params: RoomParams,
+    body: ref(RoomCopy),
+    response: { 201: ref(Room) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id } = request.params;
+    // Read the base URL first, because its getter throws if the request names no host.
+    const { base } = request;
+    const { description, module_config, permission_config, sorting_priority } = request.room.value;
+    const draft = { description, module_config, permission_config, sorting_priority };
+    const { name } = request.body;
+    const room = await store.rooms.create(world_id, { ...draft, name }, authorOf(request));
     const location = `${base}/api/v1/worlds/${world_id}/rooms/${room.value.id}/`;
     reply.code(201).header("location", location);
     return reply.sendVersioned(room);
@@ -146,7 +177,11 @@ const updateRoom = endpoint(
     const { picture, force_join, schedule_data, ...fields } = request.body;
     const fault = scheduleFault(schedule_data);
     if (fault) throw new InvalidData({ schedule_data: [fault] });
-    const extras = given({ picture: picture === "" ? null : picture, force_join, schedule_data });
+    const extras = definedFields({
+      picture: picture === "" ? null : picture,
+      force_join,
+      schedule_data,
+    });
     const versions = request.expectedVersions();
     return reply.sendVersioned(
       await store.rooms.update(

@@ -3,7 +3,7 @@ import { signToken } from "../db/world-management.js";
 import { profileOf, traitsOf } from "../plugins/auth/claims.js";
 import { seal, unseal } from "../plugins/auth/sealed.js";
 import { networkOf } from "../plugins/limits/guests.js";
-import { limitRate, Tally } from "../plugins/limits/rate.js";
+import { limitRate, Tally } from "../plugins/limits/request-rate.js";
 import { ProviderClients, providersOf } from "../plugins/sign-in/clients.js";
 import {
   begin,
@@ -19,11 +19,11 @@ import {
 import type { SignInProvider } from "../schemas/issuers.js";
 import type { World } from "../schemas/worlds.js";
 
-/** The cookie of a sign-in. Its path names the world and the provider. */
+/** The name of the sign-in cookie. The cookie's path names the world and the provider. */
 const COOKIE = "foyer-sign-in";
 const COOKIE_SEAL = "sign-in cookie 1";
 
-/** How long a person who signed in stays, in hours. */
+/** Default time for which a person stays signed in, in hours. */
 const SESSION_HOURS = 12;
 
 interface Params {
@@ -37,16 +37,17 @@ type Request = FastifyRequest<{
 
 const config = { requires: "public" } as const;
 
-/** How many callbacks an address may make in a minute: a hall may sign in behind one address. */
+/** Maximum number of callbacks per minute from one network. A whole hall may share an address. */
 const CALLBACKS_PER_MINUTE = 300;
 
-/** Signing in with a provider of OpenID Connect: `/w/…/sign-in/…/`. */
+/** Signs people in with an OpenID Connect provider: `/w/…/sign-in/…/`. */
 const routes: FastifyPluginAsync = async (app) => {
   const clients = new ProviderClients(app.outbound, (line) => app.log.warn(line));
 
-  // Another process would not know a state that was used here, but the provider takes each code once.
+  // Counts the states used in this process. Other processes do not know these states, but the
+  // provider accepts each code only once.
   const used = new Tally();
-  // Each callback makes a request to the provider, which may block a client that fails often.
+  // Each callback makes a request to the provider, which may block a client that fails too often.
   const limitCallbacks = limitRate({
     perMinute: CALLBACKS_PER_MINUTE,
     what: "sign-ins",
@@ -90,12 +91,12 @@ const routes: FastifyPluginAsync = async (app) => {
       const { world, provider } = found;
       const { base, query, url } = request as Request;
       private_(reply);
-      // The browser forgets it. A cookie that was copied is refused below.
+      // Clears the cookie. A copied cookie is refused below.
       setCookie(reply, found, "", 0);
       try {
         const sealed = cookieIn(request.headers.cookie);
         const signIn = sealed && unseal<SignIn>(world, COOKIE_SEAL, [provider.id], sealed);
-        // Before anything is sent to the provider.
+        // This check precedes all requests to the provider.
         if (!signIn || query.state !== signIn.state) {
           throw new SignInError("expired", "The cookie does not fit.");
         }
@@ -119,7 +120,7 @@ const routes: FastifyPluginAsync = async (app) => {
     },
   );
 
-  /** Leads back to the welcome page, which says why, and waits for the person. */
+  /** Redirects to the welcome page, which shows the reason and lets the person decide what to do. */
   function failed(reply: FastifyReply, world: World, error: unknown) {
     let code: SignInProblem = "failed";
     if (error instanceof SignInError) code = error.code;
@@ -132,7 +133,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
 };
 
-/** Caches and other sites see neither the token nor the answer of the provider. */
+/** Hides the token and the provider's response from caches and other sites. */
 function private_(reply: FastifyReply): void {
   reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });
 }
@@ -142,7 +143,7 @@ interface Found {
   provider: SignInProvider;
 }
 
-/** The world and the provider in the path of a request. */
+/** Finds the world and the provider in a request's path. */
 async function providerOf({ params, server }: Request): Promise<Found | undefined> {
   const world = await server.store.worlds.get(params.world);
   const provider = world && providersOf(world.value).find(({ id }) => id === params.provider);
@@ -151,7 +152,7 @@ async function providerOf({ params, server }: Request): Promise<Found | undefine
 
 const pathOf = ({ id }: World, provider: SignInProvider) => `/w/${id}/sign-in/${provider.id}/`;
 
-/** Where a provider sends a person: the address that the organizer registers there. */
+/** Returns the redirect URI, which the organizer registers with the provider. */
 const callbackOf = (base: string, world: World, provider: SignInProvider) =>
   `${base}${pathOf(world, provider)}callback`;
 

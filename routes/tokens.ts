@@ -9,7 +9,7 @@ import { ref } from "../schemas/values.js";
 import { WorldParams } from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 
-/** Tokens that hosts make. Nothing stores them. */
+/** Creates tokens for hosts. Tokens are not stored. */
 const routes: FastifyPluginAsync = async (app) => {
   app.post("/api/v1/worlds/:world_id/tokens/", {
     config: { requires: ["world.secrets"] },
@@ -32,7 +32,7 @@ const createToken = endpoint(
     const { uid, name, traits, expires_in, page = "event" } = request.body;
     const { base, params } = request;
     const token = await signToken(request.world!.value, {
-      // Only a token with a uid logs anybody in.
+      // Only a token with a uid can log anyone in.
       uid: uid ?? ((page ?? name ?? null) === null ? undefined : randomUUID()),
       ...(name !== undefined && { profile: { display_name: name } }),
       traits,

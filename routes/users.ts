@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type {
-  ListedUser,
+  UserListing,
   ModerationState,
   PageSelection,
   UserRecord,
@@ -41,7 +41,7 @@ const USERS = "/api/v1/worlds/:world_id/users/";
 const USER = `${USERS}:user_id/`;
 const DELETE_USER = "/api/v1/worlds/:world_id/delete_user";
 
-/** The users of a world. Logins and uploads create them. */
+/** A world's users. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(USERS, { config: { requires: ["user.list"] }, ...listUsers });
   app.get(USER, { config: { requires: ["user.list"], versioned: true }, ...getUser });
@@ -81,11 +81,16 @@ const listUsers = endpoint(
     );
     const { count, items } = found;
     const head = JSON.stringify({ count, ...links }).slice(0, -1);
-    return reply.sendJson(`${head},"results":[${items.map(jsonOfUser).join()}]}`);
+    const ids = items.map(({ id }) => id);
+    const passkeys = await store.passkeys.counts(world_id, ids);
+    const results = items.map(
+      (user) => `${jsonOfUser(user).slice(0, -1)},"passkeys":${passkeys.get(user.id) ?? 0}}`,
+    );
+    return reply.sendJson(`${head},"results":[${results.join()}]}`);
   },
 );
 
-/** The user with exactly the names of a query, as the only one of a list. */
+/** Finds the user who has exactly the ids in a query, and returns a list of at most one user. */
 async function namedUser(
   request: FastifyRequest<{
     Params: Static<typeof WorldParams>;
@@ -105,7 +110,7 @@ async function namedUser(
   return { count: 1, items: page > 1 || after ? [] : [user] };
 }
 
-const orderBy = (ordering: UserOrdering): ListOrder<UserRecord | ListedUser> => ({
+const orderBy = (ordering: UserOrdering): ListOrder<UserRecord | UserListing> => ({
   name: `users ${ordering}`,
   types: ["number", "string"],
   placeOf: (user) => [
@@ -114,8 +119,8 @@ const orderBy = (ordering: UserOrdering): ListOrder<UserRecord | ListedUser> => 
   ],
 });
 
-/** A user as JSON, with the profile as it is stored. */
-function jsonOfUser(user: UserRecord | ListedUser): string {
+/** Renders a user as JSON, with the profile as stored. */
+function jsonOfUser(user: UserRecord | UserListing): string {
   const { id, token_id, traits, stored } = user;
   const last_seen = new Date(user.last_seen).toISOString();
   const before = JSON.stringify({ id, token_id }).slice(0, -1);
@@ -123,14 +128,38 @@ function jsonOfUser(user: UserRecord | ListedUser): string {
   return `${before},"profile":${stored.profile ?? "null"},${after}`;
 }
 
-/** The command that brings about each decision. */
-const commands = { none: "user.reactivate", silenced: "user.silence", banned: "user.ban" } as const;
-
 const wordOf = (state: ModerationState) => (state === "" ? "none" : state);
 
-/** A user with the decision of moderators, as JSON. */
-const jsonOfModerated = (user: UserRecord): string =>
-  `${jsonOfUser(user).slice(0, -1)},"moderation_state":${JSON.stringify(wordOf(user.moderation_state))}}`;
+/** Renders a user as JSON, including the moderators' decision. */
+function jsonOfModerated(user: UserRecord): string {
+  const { moderated_until: until, moderation_state } = user;
+  const moderated_until = until === null ? null : new Date(until).toISOString();
+  const after = JSON.stringify({ moderation_state: wordOf(moderation_state), moderated_until });
+  return `${jsonOfUser(user).slice(0, -1)},${after.slice(1)}`;
+}
+
+/** A decision as requested. */
+type Decision = Pick<Static<typeof UserChanges>, "moderation_state" | "until" | "network">;
+
+/**
+ * Carries out a moderator's decision about a known user.
+ * @throws {InvalidData} if a field does not belong to the decision.
+ */
+async function decide(
+  request: Parameters<typeof perform>[0],
+  id: string,
+  { moderation_state, until, network }: Decision,
+): Promise<void> {
+  if (network !== undefined && moderation_state !== "banned") {
+    throw new InvalidData({ network: ["Only goes with a ban."] });
+  }
+  if (until != null && moderation_state !== "silenced") {
+    throw new InvalidData({ until: ["Only goes with a silence."] });
+  }
+  if (moderation_state === "silenced") await perform(request, "user.silence", { id, until });
+  else if (moderation_state === "none") await perform(request, "user.reactivate", { id });
+  else await perform(request, "user.ban", { id, network });
+}
 
 const recordOf = (user: UserRecord) =>
   versioned(
@@ -172,18 +201,29 @@ const moderateNamedUser = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id } = request.params;
-    const { token_id: tokenId, moderation_state } = request.body;
+    const { token_id: tokenId, moderation_state, until, network } = request.body;
     if (tokenId === request.caller.tokenId) {
-      throw new InvalidData({ token_id: ["Not for yourself."] });
+      throw new InvalidData({ token_id: ["You cannot do this to yourself."] });
     }
     const known = await store.users.find(world_id, { tokenId });
     if (known) {
-      await perform(request, commands[moderation_state], { id: known.id });
+      await decide(request, known.id, request.body);
     } else {
-      // The person may turn out to run the event: only those do this who hold all that this takes.
+      // The person may turn out to run the event, so the caller must hold all the keys that running
+      // the event requires.
       const world = request.world!.value;
       if (!may(request.caller, RUNNING, { world })) throw forbidden();
-      const state = moderation_state === "none" ? "" : moderation_state;
+      if (network !== undefined) {
+        throw new InvalidData({ network: ["The person has not come yet."] });
+      }
+      const ends = until == null ? undefined : Date.parse(until);
+      if (ends !== undefined && !(moderation_state === "silenced" && ends > Date.now())) {
+        throw new InvalidData({ until: ["Must be in the future, and only goes with a silence."] });
+      }
+      const state = {
+        state: moderation_state === "none" ? "" : moderation_state,
+        until: ends,
+      } as const;
       const by = authorOf(request);
       await store.users.moderateNamed(world_id, tokenId, state, by);
     }
@@ -212,8 +252,7 @@ const moderateUser = endpoint(
       if (!present || present.deleted) throw missingTo(request, "user");
       expectVersion(() => recordOf(present).version, versions);
     }
-    const command = commands[request.body.moderation_state];
-    await perform(request, command, { id });
+    await decide(request, id, request.body);
     const user = await users.get(world_id, id);
     if (!user) throw missingTo(request, "user");
     return reply.sendVersioned(recordOf(user));

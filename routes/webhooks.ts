@@ -2,7 +2,10 @@ import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { StoreError, type Versioned } from "../db/contract/store.js";
-import type { ListedWebhook, Webhook as StoredWebhook } from "../db/contract/webhook-store.js";
+import type {
+  ListedWebhook,
+  WebhookRecord as StoredWebhook,
+} from "../db/contract/webhook-store.js";
 import { versioned } from "../db/rules/versions.js";
 import { authorOf } from "../plugins/auth/guard.js";
 import { cursorRefusal, positionOf } from "../plugins/feed/page.js";
@@ -30,7 +33,7 @@ const WEBHOOK = `${WEBHOOKS}:webhook_id/`;
 
 const Params = Type.Object({ ...WorldParams.properties, webhook_id: webhookId });
 
-/** The webhooks of a world. */
+/** A world's webhooks. */
 const routes: FastifyPluginAsync = async (app) => {
   const config = { requires: ["world.feed", "world.update"] } as const;
   app.get(WEBHOOKS, { config, ...listWebhooks });
@@ -51,7 +54,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
 const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
-/** A webhook as callers get it, without its secret. */
+/** Returns a webhook as callers see it, without its secret. */
 const shown = (hook: StoredWebhook): Webhook => ({
   id: hook.id,
   url: hook.url,
@@ -70,9 +73,10 @@ const shown = (hook: StoredWebhook): Webhook => ({
 });
 
 /**
- * A webhook with its version: the revision of its settings, which `If-Match` compares, and a digest of all
- * that is shown. Each delivery changes that, and must not hinder a change of the settings.
- * @param more what an answer has beside it.
+ * Returns a webhook with its version: the revision of its settings, which `If-Match` compares, and
+ * a digest of everything shown. Each delivery changes the digest, which must not block changes to
+ * the settings.
+ * @param more fields to add to the response.
  */
 function recordOf(hook: StoredWebhook, more: object = {}): Versioned<Webhook> {
   const value = shown(hook);
@@ -88,11 +92,14 @@ function recordOf(hook: StoredWebhook, more: object = {}): Versioned<Webhook> {
   };
 }
 
-/** The revisions that `If-Match` names. */
+/** Returns the revisions in `If-Match`. */
 const revisionsIn = (request: FastifyRequest): number[] | undefined =>
   request.expectedVersions()?.map((version) => parseInt(version, 10));
 
-/** The webhook of the path. @throws {Refusal} 403, as for all that is missing. */
+/**
+ * Returns the webhook in the path.
+ * @throws {Refusal} 403 if the webhook does not exist.
+ */
 async function webhookOf(
   request: FastifyRequest<{ Params: { world_id: string; webhook_id: string } }>,
 ): Promise<StoredWebhook> {
@@ -102,7 +109,10 @@ async function webhookOf(
   return found;
 }
 
-/** @throws {InvalidData} if no request may go there. */
+/**
+ * Rejects a URL to which the server must not send requests.
+ * @throws {InvalidData} if the URL is rejected.
+ */
 async function expectPublic({ server }: FastifyRequest, url: string | undefined): Promise<void> {
   const fault = url === undefined ? undefined : await server.outbound.faultOf(url);
   if (fault !== undefined) throw new InvalidData({ url: [fault] });
@@ -160,7 +170,7 @@ const createWebhook = endpoint(
         secret,
         authorOf(request),
       );
-      server.lookForWebhooks();
+      server.findWebhooks();
       const path = WEBHOOK.replace(":world_id", params.world_id);
       reply.header("location", base + path.replace(":webhook_id", made.id));
       return reply.code(201).sendVersioned(recordOf(made, { secret }));
@@ -215,7 +225,7 @@ const updateWebhook = endpoint(
       revisionsIn(request),
       authorOf(request),
     );
-    server.lookForWebhooks();
+    server.findWebhooks();
     const more = {
       ...(secret !== undefined && { secret }),
       ...(begins && { resumed: isLost ? "now" : "cursor" }),
@@ -289,7 +299,7 @@ const redeliver = endpoint(
       undefined,
       authorOf(request),
     );
-    server.lookForWebhooks();
+    server.findWebhooks();
     return shown(changed);
   },
 );

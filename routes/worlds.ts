@@ -1,23 +1,32 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
-import { StoreError } from "../db/contract/store.js";
+import { StoreError, type Versioned } from "../db/contract/store.js";
 import { uploadKey } from "../db/rules/file-rows.js";
-import { eventFaults } from "../db/rules/program-checks.js";
+import { accessFaults, eventFaults } from "../db/rules/program-checks.js";
 import { authorOf } from "../plugins/auth/guard.js";
 import { issuerFaults } from "../plugins/auth/issuer-faults.js";
 import { headerRefs, schemaRef } from "../plugins/openapi/parts.js";
 import { allowSameId } from "../plugins/validation.js";
+import type { Access } from "../schemas/access.js";
 import { Problem } from "../schemas/errors.js";
 import type { EventDates } from "../schemas/event-dates.js";
+import { blockedWordFaults, type BlockedWords } from "../schemas/plain/moderation/blocked-words.js";
+import { may } from "../schemas/plain/permissions.js";
 import { InvalidData } from "../schemas/validate.js";
 import { ref } from "../schemas/values.js";
-import { ScheduleUpdate, World, WorldChanges, WorldParams } from "../schemas/worlds.js";
+import {
+  ScheduleUpdate,
+  World,
+  WorldChanges,
+  type WorldConfig,
+  WorldParams,
+} from "../schemas/worlds.js";
 import { endpoint } from "./endpoint.js";
 import { hostsOf } from "./program/program-access.js";
 
 const WORLD = "/api/v1/worlds/:world_id/";
 
-/** One event space. */
+/** A single world. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(WORLD, { config: { requires: ["world.secrets"], versioned: true }, ...getWorld });
   app.patch(WORLD, {
@@ -31,7 +40,7 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** A refusal of the guard, or the text that Venueless answers. */
+/** A refusal by the guard, or the message that Venueless sends. */
 const NO_SUCH_SCHEDULE = {
   description: "No token is accepted, or the world shows another schedule.",
   headers: headerRefs("Cache-Control", "WWW-Authenticate"),
@@ -43,13 +52,24 @@ const getWorld = endpoint(
     operationId: "getWorld",
     summary: "Get a world, with its keys",
     description:
-      "With its keys and other secrets, so it asks for `world.secrets`. Its `ETag` names the state for `If-Match`.",
+      "With its keys and other secrets, so it asks for `world.secrets`. Without `world.update`, it has no `blocked_words`. Its `ETag` names the state for `If-Match`.",
     tags: ["worlds"],
     params: WorldParams,
     response: { 200: ref(World) },
   },
-  (request, reply) => void reply.sendVersioned(request.world!),
+  (request, reply) => {
+    const world = request.world!;
+    const seesAll = may(request.caller, ["world.update"], { world: world.value });
+    void reply.sendVersioned(seesAll ? world : withoutBlockedWords(world));
+  },
 );
+
+/** Returns a world without the words that only callers with `world.update` read. */
+function withoutBlockedWords({ value, version }: Versioned<World>): Versioned<World> {
+  const { blocked_words: _, ...config } = value.config;
+  const shown = { ...value, config: config as WorldConfig };
+  return { value: shown, json: JSON.stringify(shown), version };
+}
 
 const updateWorld = endpoint(
   {
@@ -66,6 +86,8 @@ const updateWorld = endpoint(
     const { store, outbound } = request.server;
     const { world_id } = request.params;
     await checkEvent(request, request.body.config?.event);
+    checkAccess(request.body.config?.access);
+    checkBlockedWords(request.body.config?.blocked_words);
     const versions = request.expectedVersions();
     const { config = {} } = request.body;
     const faults = await issuerFaults(config, outbound);
@@ -78,7 +100,7 @@ const updateWorld = endpoint(
   },
 );
 
-/** How often it is tried again when the world changed in between. */
+/** Maximum number of attempts while the world keeps changing concurrently. */
 const MAX_TRIES = 5;
 
 const updateSchedule = endpoint(
@@ -124,20 +146,36 @@ const updateSchedule = endpoint(
   },
 );
 
-/** The host of an address, without its port; empty if it has none. */
+/** Returns a URL's host, without the port, or an empty string if there is no host. */
 const hostOf = (address: unknown): string =>
   typeof address === "string" && URL.canParse(address) ? new URL(address).hostname : "";
 
-/** Other routes answer a conflict with a 409. This one is older, and its clients know the 400. */
+/** Converts a conflict to a 400. All other routes use 409, but clients of this route expect a 400. */
 function refuseTaken(error: unknown): never {
   if (!(error instanceof StoreError && error.problem === "taken")) throw error;
   const { field = "domain" } = error;
-  throw new InvalidData({ [field]: ["Another world has it already."] });
+  throw new InvalidData({ [field]: ["Another world already has it."] });
+}
+
+/** @throws {InvalidData} if an event would close before it opens, or a time does not exist. */
+function checkAccess(access: Access | undefined): void {
+  const faults = Object.entries((access && accessFaults(access)) ?? {}).map(
+    ([field, messages]): [string, string[]] => [`config.access.${field}`, messages],
+  );
+  if (faults.length > 0) throw new InvalidData(Object.fromEntries(faults));
+}
+
+/** @throws {InvalidData} if a word would match nothing, or everything. */
+function checkBlockedWords(blocked: BlockedWords | undefined): void {
+  const faults = Object.entries((blocked && blockedWordFaults(blocked)) ?? {}).map(
+    ([field, message]): [string, string[]] => [`config.blocked_words.${field}`, [message]],
+  );
+  if (faults.length > 0) throw new InvalidData(Object.fromEntries(faults));
 }
 
 /**
- * Checks what the schema of the dates of an event cannot say.
- * @throws {InvalidData}
+ * Checks the rules for an event's dates and cover that the schema cannot express.
+ * @throws {InvalidData} if a rule is violated.
  */
 async function checkEvent(request: FastifyRequest, event: EventDates | undefined): Promise<void> {
   if (!event) return;
@@ -147,11 +185,11 @@ async function checkEvent(request: FastifyRequest, event: EventDates | undefined
   );
   const { url } = event.cover ?? {};
   const present = config.event as EventDates | null | undefined;
-  // What is there may be sent back, even if the file is gone.
+  // The current URL may be sent back unchanged, even if the file is gone.
   if (url !== undefined && url !== present?.cover?.url) {
     const key = uploadKey(url, id, hostsOf(request));
     if (key === undefined || !(await request.server.store.files.has(key))) {
-      faults.push(["config.event.cover.url", ["Must be the address of an upload of this world."]]);
+      faults.push(["config.event.cover.url", ["Must be the URL of an upload in this world."]]);
     }
   }
   if (faults.length > 0) throw new InvalidData(Object.fromEntries(faults));

@@ -13,7 +13,7 @@ const example = {
   is_visible: true,
 };
 
-/** An announcement to all users of a world. */
+/** An announcement to everybody in a world. */
 export const Announcement = Type.Object(SentAnnouncement.properties, {
   $id: "Announcement",
   description: "An announcement to all users of a world.",
@@ -43,7 +43,7 @@ export const AnnouncementDraft = Type.Object(
 );
 export type AnnouncementDraft = Static<typeof AnnouncementDraft>;
 
-/** The fields of an announcement to change. */
+/** The changes to an announcement. */
 export const AnnouncementChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
@@ -65,7 +65,7 @@ export const AnnouncementChanges = Type.Partial(
 );
 export type AnnouncementChanges = Static<typeof AnnouncementChanges>;
 
-/** A page of the announcements of a world. */
+/** A page of a world's announcements. */
 export const AnnouncementList = PageOf(Announcement, {
   $id: "AnnouncementList",
   description: "A page of the announcements of a world, the oldest first.",

@@ -3,7 +3,7 @@ import { time } from "./event-dates.js";
 import { FeedAuthor } from "./feed.js";
 import { PageOf, PageQuery, ref, Text } from "./values.js";
 
-/** Query parameters of the audit. */
+/** Query parameters for reading the audit. */
 export const AuditQuery = Type.Object({
   ...PageQuery.properties,
   user: Type.Optional(Text({ description: "Only what the user with this id did." })),
@@ -12,7 +12,6 @@ export const AuditQuery = Type.Object({
   before: Type.Optional(Text({ ...time, description: "Only earlier than this time." })),
 });
 
-/** What changed in a field. */
 const Change = Type.Object({ field: Type.String(), before: Type.Unknown(), after: Type.Unknown() });
 
 export const AuditEntry = Type.Object(

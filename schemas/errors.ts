@@ -1,7 +1,7 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { OneOf, ref } from "./values.js";
 
-/** The codes for programs that say why a call failed. */
+/** Machine-readable codes for failed calls. */
 export const problemCodes = [
   "unauthenticated",
   "forbidden",
@@ -19,14 +19,19 @@ export const problemCodes = [
   "rate_limited",
   "unavailable",
   "fault",
+  "call.missing_uid",
+  "call.missing_profile",
+  "call.full",
+  "call.unknown",
+  "call.unavailable",
 ] as const;
 export type ProblemCode = (typeof problemCodes)[number];
 
 const messages = Type.Array(Type.String());
 
-/** The faults of submitted data: messages by field, in dotted paths. */
+/** The faults in submitted data: messages by dotted field path. */
 export const Faults = Type.Unsafe<Record<string, string[]>>(
-  // With a named field, generators make a class of it instead of a plain map.
+  // The named field makes code generators emit a class instead of a plain map.
   Type.Object(
     {
       non_field_errors: Type.Optional({
@@ -47,7 +52,7 @@ export const Faults = Type.Unsafe<Record<string, string[]>>(
 );
 export type Faults = Static<typeof Faults>;
 
-/** Why a call failed, in a sentence for people and a word for programs. */
+/** The reason why a call failed: a sentence for people and a code for programs. */
 export const Problem = Type.Object(
   {
     detail: Type.String(),

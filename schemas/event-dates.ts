@@ -4,7 +4,7 @@ import { Expected } from "./plain/texts.js";
 import { TIME_PATTERN } from "./plain/times.js";
 import { Text, TextOrNull } from "./values.js";
 
-/** A time of RFC 3339 with an offset. */
+/** An RFC 3339 timestamp with an offset. */
 export const time = {
   format: "date-time",
   pattern: TIME_PATTERN,
@@ -14,7 +14,7 @@ export const time = {
 /** A {@link time}, or null. */
 export const TimeOrNull = TextOrNull(time);
 
-/** When and where the event is, in the `config` of its world. */
+/** The event's dates, tagline, cover and location, as stored in the world's `config`. */
 export const EventDates = Type.Object(
   {
     starts_at: Type.Optional(TimeOrNull),

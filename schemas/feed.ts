@@ -4,10 +4,10 @@ import { CURSOR_PATTERN, FEED_TYPES } from "./plain/feed.js";
 import { Expected } from "./plain/texts.js";
 import { OneOf, ref, Text } from "./values.js";
 
-/** A place in the change feed, as a client has got it. */
+/** A position in the change feed, as received by a client. */
 export const cursor = { pattern: CURSOR_PATTERN, [Expected]: "a cursor of the change feed" };
 
-/** Query parameters of the change feed. */
+/** Query parameters for reading the change feed. */
 export const FeedQuery = Type.Object({
   after: Type.Optional(
     Text({
@@ -59,10 +59,10 @@ const entry = (type: TSchema, data: TSchema, title: string) =>
     { title },
   );
 
-/** What an entry is about, where only its ids matter. */
+/** The data of entries whose type was added in a later version. */
 const anyData = Type.Object({}, { additionalProperties: true });
 
-/** An entry of the change feed. Its `type` tells what is in its `data`. */
+/** An entry of the change feed. Its `type` determines the shape of its `data`. */
 export const FeedEntry = Type.Union(
   [
     ...FEED_TYPES.map((type) => entry(OneOf(type), ref(feedData[type]), type)),
@@ -78,7 +78,7 @@ export const FeedEntry = Type.Union(
   { $id: "FeedEntry", description: "A change in a world." },
 );
 
-/** A message to a webhook. */
+/** Returns the schema of a webhook message. */
 export const webhookMessage = (type: string, data: TSchema) =>
   Type.Object({ type: OneOf(type), timestamp: Type.String({ format: "date-time" }), data });
 

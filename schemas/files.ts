@@ -2,7 +2,7 @@ import { Type } from "@sinclair/typebox";
 import { OneOf, PageOf, Text } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
-/** The answer to an upload. */
+/** The response to an upload. */
 export const Upload = Type.Object(
   { url: Type.String({ format: "uri" }) },
   {
@@ -16,7 +16,7 @@ export const Upload = Type.Object(
   },
 );
 
-/** The answer to a refused upload. */
+/** The response to a refused upload. */
 export const FileProblem = Type.Object(
   { error: OneOf("file.missing", "file.type", "file.size") },
   {
@@ -34,12 +34,12 @@ const Side = Type.Optional(
   }),
 );
 
-/** The form of an upload: a file, and perhaps a box for an image. */
+/** The form fields of an upload: a file, and optionally a box that images are scaled down to fit. */
 export const UploadForm = Type.Object(
   {
     file: Type.Unsafe<Blob>({
       type: "string",
-      // From OpenAPI 3.0. Many generators recognize a file by nothing else.
+      // From OpenAPI 3.0: many generators recognize files only by this format.
       format: "binary",
       contentMediaType: "application/octet-stream",
     }),
@@ -55,14 +55,14 @@ export const UploadForm = Type.Object(
   },
 );
 
-/** Where a file is uploaded to. */
+/** The destination of an upload. */
 export const UploadQuery = Type.Object({
   world: Type.Optional(
     Type.String({ description: "The identifier of the world to upload to.", examples: ["sample"] }),
   ),
 });
 
-/** The two names in the path of a file. */
+/** The two names in a file's path. */
 export const MediaParams = Type.Object({
   world: Type.String({ description: "The world in which it was uploaded.", examples: ["sample"] }),
   name: Type.String({
@@ -71,7 +71,17 @@ export const MediaParams = Type.Object({
   }),
 });
 
-/** A file as its world lists it. */
+/** Which version of a file to serve. */
+export const MediaQuery = Type.Object({
+  preview: Type.Optional(
+    Type.String({
+      description:
+        "Of a picture, a WebP of at most 640 by 640 pixels, without animation. The file itself, if it has no preview: pictures that are small already, other types, and files of earlier versions have none. The value is ignored.",
+    }),
+  ),
+});
+
+/** A file in a world's list. */
 export const File = Type.Object(
   {
     id: Text({ format: "uuid" }),
@@ -87,7 +97,7 @@ export const File = Type.Object(
   { $id: "File", description: "A file that was uploaded to a world." },
 );
 
-/** A page of the files of a world. */
+/** A page of a world's files. */
 export const FileList = PageOf(File, {
   $id: "FileList",
   description: "A page of the files of a world, the newest first.",

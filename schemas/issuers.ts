@@ -3,13 +3,13 @@ import { Expected } from "./plain/texts.js";
 import { Trait } from "./rules.js";
 import { List, OneOf, Text } from "./values.js";
 
-/** The algorithms of tokens that other issuers sign (RFC 7518, section 3.1; RFC 8037, section 3.1). */
+/** The signature algorithms accepted from external issuers (RFC 7518, section 3.1; RFC 8037, section 3.1). */
 export const ALGORITHMS = ["RS256", "PS256", "ES256", "EdDSA"] as const;
 
-/** The longest name of an issuer, in characters: as of a key of the world. */
+/** Maximum length of an issuer name, in characters, as for a world's own keys. */
 export const MAX_ISSUER = 300;
 
-/** Without a #, which separates it from the uid in the id of a user. */
+/** Must not contain `#`, which separates the issuer from the uid in a user's id. */
 const Issuer = Text({
   minLength: 1,
   maxLength: MAX_ISSUER,
@@ -28,7 +28,7 @@ const uid = Type.Optional(
   }),
 );
 
-/** The traits that a user of an issuer gets. */
+/** The traits that an issuer's users receive. */
 export const TraitMapping = Type.Object(
   {
     always: Type.Optional(List(Trait, 100)),
@@ -48,7 +48,7 @@ export const TraitMapping = Type.Object(
 );
 export type TraitMapping = Static<typeof TraitMapping>;
 
-/** A key as JSON (RFC 7517). Its rules are checked with a message of their own. */
+/** A JSON Web Key (RFC 7517). It is validated separately, with a specific message. */
 const PublicKey = Type.Object(
   {},
   {
@@ -89,7 +89,7 @@ export const TokenIssuer = Type.Object(
     description:
       "An issuer whose tokens the world accepts. Its public keys are at jwks_url or in jwks.",
     additionalProperties: false,
-    // For readers of the document. The check of the addresses has a message.
+    // Documentation only: a separate check of the addresses produces a clearer message.
     if: { required: ["jwks_url"] },
     then: { not: { required: ["jwks"] } },
     else: { required: ["jwks"] },
@@ -97,7 +97,7 @@ export const TokenIssuer = Type.Object(
 );
 export type TokenIssuer = Static<typeof TokenIssuer>;
 
-/** A provider of OpenID Connect by which people sign in. */
+/** An OpenID Connect provider that people sign in with. */
 export const SignInProvider = Type.Object(
   {
     id: Text({

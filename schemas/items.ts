@@ -1,5 +1,5 @@
 import { Type } from "@sinclair/typebox";
-import { ListedPoll } from "./live/polls.js";
+import { ListedPoll, Summary } from "./live/polls.js";
 import { ListedQuestion } from "./live/questions.js";
 import { PageOf } from "./values.js";
 
@@ -10,13 +10,13 @@ const item = {
   is_pinned: false,
 };
 
-/** A question in the list of a room. */
+/** A question in a room's list. */
 export const Question = Type.Object(ListedQuestion.properties, {
   $id: "Question",
   description: "A question to the speakers in a room.",
 });
 
-/** A page of the questions of a room. */
+/** A page of a room's questions. */
 export const QuestionList = PageOf(Question, {
   $id: "QuestionList",
   description: "A page of the questions of a room, the oldest first: of the last 1,000 at most.",
@@ -30,20 +30,22 @@ export const QuestionList = PageOf(Question, {
   },
 });
 
-/** A poll in the list of a room. */
+/** A poll in a room's list. */
 export const Poll = Type.Object(
   {
     ...ListedPoll.properties,
     results: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
-        description: "The votes by the id of the option. Left out for users who may not see them.",
+        description:
+          "The votes by the id of the option, empty for kinds with a summary. Left out for users who may not see them.",
       }),
     ),
+    summary: Type.Optional(Summary),
   },
   { $id: "Poll", description: "A poll in a room." },
 );
 
-/** A page of the polls of a room. */
+/** A page of a room's polls. */
 export const PollList = PageOf(Poll, {
   $id: "PollList",
   description:

@@ -7,6 +7,7 @@ import {
   SentEvent,
   TypedEvent,
 } from "./live/chat.js";
+import { HeldMessage } from "./live/held.js";
 import { PublicUser } from "./live/users.js";
 import { visible } from "./plain/texts.js";
 import { RoomParams } from "./rooms.js";
@@ -24,7 +25,7 @@ const example = {
   reactions: {},
 };
 
-/** A message, or another event of a chat. */
+/** A message, or another event in a chat. */
 export const Message = Type.Object(SentEvent.properties, {
   $id: "Message",
   description: "A message, or another event of the chat of a room.",
@@ -32,7 +33,24 @@ export const Message = Type.Object(SentEvent.properties, {
   examples: [example],
 });
 
-/** Some events of a chat, with the people in them. */
+/** A message that waits for a moderator. */
+export const WaitingMessage = Type.Object(HeldMessage.properties, {
+  $id: "WaitingMessage",
+  description: "A message that waits until a moderator approves it.",
+  additionalProperties: false,
+  examples: [
+    {
+      id: "4a4f0f0e-53a2-4d0e-9f57-1f0a6a3f9f12",
+      channel: example.channel,
+      sender: example.sender,
+      timestamp: example.timestamp,
+      content: example.content,
+      replaces: null,
+    },
+  ],
+});
+
+/** A list of chat events, along with the users who appear in these events. */
 export const MessageList = Type.Object(
   {
     results: Type.Array(TypedEvent),
@@ -49,7 +67,7 @@ export const MessageList = Type.Object(
   },
 );
 
-/** Selects events of a chat. */
+/** Selects chat events. */
 export const MessagesQuery = Type.Object({
   after: Type.Optional(
     Type.Integer({
@@ -69,7 +87,7 @@ export const MessagesQuery = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
 });
 
-/** The properties of an object that has no others. */
+/** Returns the schema of an object without additional properties. */
 const only = (keys: readonly string[], known: object) => ({
   type: "object",
   additionalProperties: false,
@@ -89,7 +107,7 @@ const content = (
 
 const shortText = { type: "string", maxLength: 10_000 };
 
-/** For readers of the document. `chat.send` checks it, by the bounds of the server. */
+/** Documentation only: `chat.send` checks the content against the server's configured limits. */
 const contents = [
   content("text", "A text.", ["body"], { body: { ...shortText, ...visible } }),
   content("files", "Uploaded files, and perhaps a text.", ["files"], {
@@ -107,7 +125,7 @@ const contents = [
   content("deleted", "With replaces: deletes the message.", []),
 ];
 
-/** What a new message is made of, as in `chat.send`. */
+/** The content of a new message, as in `chat.send`. */
 export const MessageDraft = Type.Object(
   {
     content: Type.Object(

@@ -1,5 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { domain } from "./plain/texts.js";
+import { callFaults } from "./plain/calls.js";
+import { chatFaults } from "./plain/moderation/chat-settings.js";
+import { AlsoCheck, domain } from "./plain/texts.js";
 import { PermissionConfig } from "./rules.js";
 import {
   AnyObjectOrNull,
@@ -15,8 +17,10 @@ import {
 } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
-/** A content module of a room: its type, and the settings of that type. */
-export const Module = Type.Unsafe<Record<string, unknown> & { type: string }>(
+type Module = Record<string, unknown> & { type: string };
+
+/** A content module in a room: its type, with settings specific to that type. */
+export const Module = Type.Unsafe<Module>(
   Type.Object(
     { type: Text({ minLength: 1, examples: ["chat.native"] }) },
     {
@@ -34,11 +38,19 @@ const optionalFields = {
   sorting_priority: Type.Integer({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }),
 };
 
-/** The domain in a request. Null means that the room has none of its own. */
+/** The domain in a request. Null means that the room has no domain of its own. */
 const ownDomain = TextOrNull({
   ...domain,
   description: "The room's own domain. With null it has none, and shows the world's.",
 });
+
+/** Checks the modules of a room that already matches the room schema. */
+export const checkModules = {
+  [AlsoCheck]: ({ module_config = [] }: { module_config?: Module[] }) => ({
+    ...callFaults(module_config),
+    ...chatFaults(module_config),
+  }),
+};
 
 const roomDraftExample = {
   name: "Main stage",
@@ -53,7 +65,7 @@ const roomExample = {
   domain: "summit.example.org",
 };
 
-/** A place in a world. */
+/** A room in a world. */
 export const Room = Type.Object(
   { id: Text({ format: "uuid" }), name: Title, ...optionalFields, domain: Domain },
   { $id: "Room", description: "A place in a world.", examples: [roomExample] },
@@ -67,6 +79,7 @@ export const RoomDraft = Type.Object(
     ...Type.Partial(Type.Object({ ...optionalFields, domain: ownDomain })).properties,
   },
   {
+    ...checkModules,
     $id: "RoomDraft",
     description: "What a new room is made of. Unknown fields are refused.",
     additionalProperties: false,
@@ -76,8 +89,8 @@ export const RoomDraft = Type.Object(
 export type RoomDraft = Static<typeof RoomDraft>;
 
 /**
- * The settings of a room that its REST representation lacks, because that is the one of Venueless. One
- * request writes them together with the others.
+ * Room settings that the REST representation omits for compatibility with Venueless. One request
+ * can write these settings together with the room's other fields.
  */
 const settings = {
   picture: TextOrNull({ maxLength: 2000, description: "The address of an image." }),
@@ -90,7 +103,7 @@ const settings = {
   }),
 };
 
-/** The fields of a room to change. An `id` must be the present one. */
+/** The changes to a room. If an `id` is present, it must be the room's current id. */
 export const RoomChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
@@ -100,6 +113,7 @@ export const RoomChanges = Type.Partial(
     ...settings,
   }),
   {
+    ...checkModules,
     $id: "RoomChanges",
     description:
       "The fields of a room to replace. Unknown fields are refused. `picture`, `force_join` and `schedule_data` are not in the answer; the websocket command `room.config.get` has them.",
@@ -108,6 +122,17 @@ export const RoomChanges = Type.Partial(
   },
 );
 export type RoomChanges = Static<typeof RoomChanges>;
+
+/** The name of a copy of a room. */
+export const RoomCopy = Type.Object(
+  { name: Title },
+  {
+    $id: "RoomCopy",
+    description: "What a copy of a room is called.",
+    additionalProperties: false,
+    examples: [{ name: "Second stage" }],
+  },
+);
 
 export const RoomParams = Type.Object({
   ...WorldParams.properties,
@@ -120,7 +145,7 @@ export const RoomParams = Type.Object({
 const orderings = ["sorting_priority", "-sorting_priority", "name", "-name"] as const;
 export type RoomOrdering = (typeof orderings)[number];
 
-/** Query parameters of the list of rooms. Links to other pages keep all other parameters. */
+/** Query parameters for listing rooms. Links to other pages preserve all parameters that do not select a page. */
 export const RoomsQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),

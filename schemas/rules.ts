@@ -4,7 +4,7 @@ import { List, ref, Text, TextOrNull } from "./values.js";
 
 export const Trait = Text(trait);
 
-/** Every entry must hold; an entry that is a list holds with any one of its traits. */
+/** A rule. Every entry must hold. A list of traits holds if any trait in the list matches. */
 export const Rule = List(
   Type.Union([Trait, List(Trait, 100)], {
     [Expected]:
@@ -20,7 +20,7 @@ export const Rule = List(
 );
 export type Rule = Static<typeof Rule>;
 
-/** Rules by permission key; keys are open-ended. */
+/** Rules by permission key. The set of keys is open. */
 export const PermissionConfig = Type.Record(
   Type.String({ pattern: "^(?=.{1,100}$)[a-z0-9_]+(\\.[a-z0-9_]+)+$" }),
   ref(Rule),
@@ -30,7 +30,7 @@ export const PermissionConfig = Type.Record(
       "Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read, poll.vote and program.read), which then let in everybody.",
     additionalProperties: false,
     maxProperties: 200,
-    // The same as the pattern above, for readers of the OpenAPI document.
+    // Repeats the pattern above for readers of the OpenAPI document.
     propertyNames: { pattern: "^[a-z0-9_]+(\\.[a-z0-9_]+)+$", maxLength: 100 },
     examples: [{ "room.view": [["attendee", "speaker"]] }],
     [Expected]:
@@ -39,7 +39,7 @@ export const PermissionConfig = Type.Record(
 );
 export type PermissionConfig = Static<typeof PermissionConfig>;
 
-/** A role: a trait with a name. The rules know its trait only. */
+/** A role: a named trait. Rules refer only to the trait. */
 export const Role = Type.Object(
   {
     trait: TextOrNull({

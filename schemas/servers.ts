@@ -6,7 +6,7 @@ import { World, WorldKey } from "./worlds.js";
 
 const Time = Text(time);
 
-/** What an organizer says of the first event of a server. */
+/** An organizer's input for a server's first event. */
 export const SetupDraft = Type.Object(
   {
     title: Title,
@@ -33,7 +33,7 @@ export type SetupDraft = Static<typeof SetupDraft>;
 
 const link = (description: string) => Type.String({ format: "uri", description });
 
-/** The first event, once it is set up. */
+/** The first event after its setup. */
 export const SetUp = Type.Object(
   {
     id: WorldId,
@@ -46,13 +46,13 @@ export const SetUp = Type.Object(
   { $id: "SetUp", description: "The event that was set up." },
 );
 
-/** A world in the list of the server. */
+/** A world in the server's list. */
 export const ListedWorld = Type.Object(
   { id: WorldId, title: Title, domain: Domain },
   { $id: "ListedWorld", description: "A world in the list of the server." },
 );
 
-/** A page of the worlds of the server. */
+/** A page of the server's worlds. */
 export const WorldList = PageOf(ListedWorld, {
   $id: "WorldList",
   description: "A page of the worlds of the server, by id.",

@@ -2,10 +2,10 @@ import { Type, type Static } from "@sinclair/typebox";
 import { Expected, trait, uid } from "./plain/texts.js";
 import { List, Text, TextOrNull } from "./values.js";
 
-/** The longest life of a token, in seconds: ten years. */
+/** Maximum lifetime of a token, in seconds: ten years. */
 const LONGEST = 10 * 366 * 24 * 3600;
 
-/** A token to sign. */
+/** The request to sign a token. */
 export const TokenDraft = Type.Object(
   {
     uid: Type.Optional(
@@ -28,7 +28,7 @@ export const TokenDraft = Type.Object(
         [
           Type.Integer({ minimum: 1, maximum: LONGEST }),
           Text({
-            // In hours and days, too, less than ten years.
+            // Hours and days are also limited to less than ten years.
             pattern:
               "^([1-9]\\d{0,5}[sm]|([1-9]\\d{0,3}|[1-7]\\d{4})h|([1-9]\\d{0,2}|[12]\\d{3})d)$",
           }),

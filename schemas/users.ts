@@ -1,8 +1,9 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { OneOf, PageOf, PageQuery, Text } from "./values.js";
+import { Expected } from "./plain/texts.js";
+import { OneOf, PageOf, PageQuery, Text, TextOrNull } from "./values.js";
 import { WorldParams } from "./worlds.js";
 
-/** Names the user to erase, by its internal id or by the `uid` of its tokens. */
+/** Identifies the user to erase, by internal id or by the `uid` in the user's tokens. */
 export const UserName = Type.Partial(
   Type.Object({
     user_id: Text({ description: "The service's internal user ID." }),
@@ -22,7 +23,7 @@ export type UserName = Static<typeof UserName>;
 const orNull = <T>(type: "string" | "object", more: object = {}) =>
   Type.Unsafe<T | null>({ ...more, type: [type, "null"] });
 
-/** A user of a world. */
+/** A user in a world. */
 export const User = Type.Object(
   {
     id: Text({ format: "uuid", description: "The service's internal user ID." }),
@@ -36,6 +37,9 @@ export const User = Type.Object(
       format: "date-time",
       description: "When it last logged in or uploaded.",
     }),
+    passkeys: Type.Optional(
+      Type.Integer({ minimum: 0, description: "How many passkeys it has; in lists only." }),
+    ),
   },
   { $id: "User", description: "A person who logged in or uploaded." },
 );
@@ -43,20 +47,36 @@ export type User = Static<typeof User>;
 
 const moderation_state = OneOf("none", "silenced", "banned");
 
-/** What a moderator decides about a user. */
-export const UserChanges = Type.Object(
-  { moderation_state },
-  {
-    $id: "UserChanges",
-    description:
-      "What a moderator decides about a user: `none` reactivates. Unknown fields are refused.",
-    additionalProperties: false,
-    examples: [{ moderation_state: "silenced" }],
-  },
-);
+const decision = {
+  moderation_state,
+  until: Type.Optional(
+    TextOrNull({
+      format: "date-time",
+      description: "When a silence ends by itself. Only with `silenced`.",
+    }),
+  ),
+  network: Type.Optional(
+    Type.Unsafe<1 | 24>(
+      Type.Union([Type.Literal(1), Type.Literal(24)], {
+        description:
+          "For how many hours a ban also keeps out new guests from the person's last network. Only with `banned`.",
+        [Expected]: "1 or 24",
+      }),
+    ),
+  ),
+};
+
+/** A moderator's decision about a user. */
+export const UserChanges = Type.Object(decision, {
+  $id: "UserChanges",
+  description:
+    "What a moderator decides about a user: `none` reactivates, and admits a guest who waits. Unknown fields are refused.",
+  additionalProperties: false,
+  examples: [{ moderation_state: "silenced" }],
+});
 export type UserChanges = Static<typeof UserChanges>;
 
-/** What a moderator decides about a person who may not have come yet. */
+/** A moderator's decision about a person who may not have visited yet. */
 export const NamedUserChanges = Type.Object(
   {
     token_id: Text({
@@ -64,7 +84,7 @@ export const NamedUserChanges = Type.Object(
       maxLength: 200,
       description: "The `uid` of the person's tokens.",
     }),
-    moderation_state,
+    ...decision,
   },
   {
     $id: "NamedUserChanges",
@@ -75,9 +95,16 @@ export const NamedUserChanges = Type.Object(
   },
 );
 
-/** A user, with the decision of moderators. */
+/** A user with their moderation state. */
 export const ModeratedUser = Type.Object(
-  { ...User.properties, moderation_state },
+  {
+    ...User.properties,
+    moderation_state: OneOf("none", "silenced", "banned", "waiting"),
+    moderated_until: TextOrNull({
+      format: "date-time",
+      description: "When the silence ends by itself; null if it does not.",
+    }),
+  },
   {
     $id: "ModeratedUser",
     description:
@@ -93,7 +120,7 @@ export const UserParams = Type.Object({
 const orderings = ["created", "-created", "last_seen", "-last_seen"] as const;
 export type UserOrdering = (typeof orderings)[number];
 
-/** Query parameters of the list of users. */
+/** Query parameters for listing users. */
 export const UsersQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
@@ -108,7 +135,7 @@ export const UsersQuery = Type.Object({
 
 export type UsersQuery = Static<typeof UsersQuery>;
 
-/** A page of the users of a world. */
+/** A page of a world's users. */
 export const UserList = PageOf(User, {
   $id: "UserList",
   description: "A page of the users of a world.",

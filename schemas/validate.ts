@@ -8,16 +8,16 @@ import {
 import type { Faults } from "./errors.js";
 import { components } from "./openapi/components.js";
 import { MAX_LEVELS, MAX_VALUES } from "./plain/limits.js";
-import { Expected, textFault } from "./plain/texts.js";
+import { AlsoCheck, Expected, textFault } from "./plain/texts.js";
 
 /**
- * Describes the fault in JSON that people send and the server keeps: its size, the
- * number of its values, and its levels are bounded. Bytes alone bound little: 64 KiB
- * hold 32,000 values, which take a hundred times as long to parse as one text.
- * @param value as it was parsed.
- * @param bytes how large its JSON may be.
- * @param levels how many objects and lists may be in each other.
- * @returns a sentence for the sender; undefined if nothing is wrong.
+ * Checks the bounds of user-submitted JSON that the server stores: its size, number of values, and
+ * nesting. A size limit alone is not enough: 64 KiB can hold 32,000 values, which take a hundred
+ * times as long to parse as a single string.
+ * @param value the parsed JSON.
+ * @param bytes the maximum size of the JSON.
+ * @param levels the maximum nesting of objects and lists.
+ * @returns a sentence for the sender; undefined if there is no fault.
  */
 export const boundFault = (
   value: unknown,
@@ -29,23 +29,23 @@ export const boundFault = (
     ? `Must be at most ${bytes / 1024} KiB of JSON.`
     : undefined);
 
-/** The most schedule data of a room, in bytes of JSON. */
+/** The maximum size of a room's schedule data, in bytes of JSON. */
 const MAX_SCHEDULE = 16 * 1024;
 
-/** The fault of the schedule data of a room, which all its viewers get. */
+/** Checks a room's schedule data, which is sent to all viewers in the room. */
 export const scheduleFault = (data: unknown): string | undefined =>
   boundFault(data ?? null, MAX_SCHEDULE);
 
-/** Whether JSON has too many values or levels. Takes a tenth of the time of its validation. */
+/** Checks the number of values and the nesting depth of JSON, in a tenth of the time that a full validation takes. */
 export function countFault(value: unknown, values: number, levels: number): string | undefined {
   const count = countOf(value, levels);
   if (count === Infinity) {
-    return `May not be nested more than ${levels} levels deep.`;
+    return `May be nested at most ${levels} levels deep.`;
   }
   return count > values ? `May hold at most ${values} values.` : undefined;
 }
 
-/** How many values there are, the outermost included; Infinity if it has more levels. */
+/** Counts values, including the outermost value. Returns Infinity if there are too many levels. */
 function countOf(value: unknown, levels: number): number {
   if (typeof value !== "object" || value === null) return 1;
   if (levels === 0) return Infinity;
@@ -54,25 +54,25 @@ function countOf(value: unknown, levels: number): number {
   return count;
 }
 
-/** How many fields an answer names at most. */
+/** Maximum number of fields whose faults are reported in a response. */
 const MAX_FAULTS = 20;
 
-/** As deep as any JSON parser a client may use will follow. */
+/** Maximum nesting depth that every client's JSON parser can be expected to handle. */
 export const MAX_DEPTH = 100;
 
-/** Data that a schema refuses, with all that is wrong with it. */
+/** The error for data that does not match a schema. It lists the faults by field. */
 export class InvalidData extends Error {
   readonly statusCode = 400;
   readonly faults: Faults;
 
-  /** @param faults messages by field, in dotted paths; the first 20 count. */
+  /** @param faults messages by dotted field path; only the first 20 fields are kept. */
   constructor(faults: Faults) {
     super("Invalid data.");
     this.faults = Object.fromEntries(Object.entries(faults).slice(0, MAX_FAULTS));
   }
 }
 
-/** Faults as they are found: up to {@link MAX_FAULTS} fields, no message twice. */
+/** Collects faults: up to {@link MAX_FAULTS} fields, without duplicate messages. */
 export class FaultList {
   readonly #fields = new Map<string, string[]>();
 
@@ -97,32 +97,31 @@ export class FaultList {
   }
 }
 
-/** Shortens a field name that a client made up, which may be a megabyte long. */
+/** Shortens a field name, which comes from the client and may be a megabyte long. */
 function shortened(name: string): string {
   return name.length > 200 ? `${name.slice(0, 199)}…` : name;
 }
 
-/** A list or an object with its position. Nested positions share the path above them. */
-interface Place {
+/** A list or an object with its location. Nested locations share their parent's path. */
+interface ValueLocation {
   container: object;
   depth: number;
   key?: string;
-  parent?: Place;
+  parent?: ValueLocation;
 }
 
-function pathTo({ key, parent }: Place): string[] {
+function pathTo({ key, parent }: ValueLocation): string[] {
   return parent ? [...pathTo(parent), key!] : [];
 }
 
 /**
- * Finds what schemas cannot express: strings that would not read back as they were
- * sent, numbers that JSON cannot represent, names that change prototypes, and nesting that is
- * too deep.
+ * Finds faults that schemas cannot express: strings that would not survive a round trip, numbers
+ * that JSON cannot represent, names that modify prototypes, and excessive nesting.
  */
 function findUnstorable(body: unknown, faults: FaultList): void {
-  // The body itself is checked like a value in a container.
-  const pending: Place[] = [];
-  const look = (value: unknown, parent: Place | undefined, key: string) => {
+  // The body itself is checked like a nested value.
+  const pending: ValueLocation[] = [];
+  const look = (value: unknown, parent: ValueLocation | undefined, key: string) => {
     const fault = unstorableValue(value);
     if (fault) faults.add(parent ? [...pathTo(parent), key] : [], fault);
     if (typeof value !== "object" || value === null) return;
@@ -132,7 +131,7 @@ function findUnstorable(body: unknown, faults: FaultList): void {
   look(body, undefined, "");
   for (let next; !faults.full && (next = pending.pop());) {
     if (next.depth >= MAX_DEPTH) {
-      faults.add(pathTo(next).slice(0, 2), `May not be nested more than ${MAX_DEPTH} levels deep.`);
+      faults.add(pathTo(next).slice(0, 2), `May be nested at most ${MAX_DEPTH} levels deep.`);
       return;
     }
     const isList = Array.isArray(next.container);
@@ -145,9 +144,9 @@ function findUnstorable(body: unknown, faults: FaultList): void {
 }
 
 /**
- * Finds what no JSON value of this service may contain: NUL characters, unpaired
- * surrogates, infinite numbers, names that change prototypes, and more than 100 levels.
- * @returns the faults by field, or undefined.
+ * Finds values that no JSON in this service may contain: NUL characters, unpaired surrogates,
+ * infinite numbers, names that modify prototypes, and more than 100 levels of nesting.
+ * @returns the faults by field; undefined if there are none.
  */
 export function unstorableIn(value: unknown): Faults | undefined {
   const faults = new FaultList();
@@ -166,15 +165,16 @@ function unstorableValue(value: unknown): string | undefined {
 }
 
 function unstorableName(name: string, value: unknown): string | undefined {
-  // Code that copies values one by one, in a client too, would change a prototype by them.
+  // With these names, code that copies values one by one, including code in clients, would modify a
+  // prototype.
   if (
     name === "__proto__" ||
     (name === "constructor" && Object.hasOwn(Object(value) as object, "prototype"))
   ) {
-    return "May not have a name that changes prototypes.";
+    return "May not contain a name that modifies prototypes.";
   }
   const fault = unstorable(name);
-  return fault && `Names in it must be free of ${fault}.`;
+  return fault && `Its names must be free of ${fault}.`;
 }
 
 function unstorable(text: string): string | undefined {
@@ -194,7 +194,7 @@ export function pathOf(pointer: string): string[] {
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-/** The message for a form; undefined if another error covers it. */
+/** Returns the message for an error; undefined if another error covers it. */
 function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   const schema: TSchema & { [Expected]?: string } = s;
   switch (type) {
@@ -233,13 +233,16 @@ function messageOf({ type, schema: s, value }: ValueError): string | undefined {
   }
 }
 
-/** Checks data against a schema. @returns what is wrong, if anything is. */
+/**
+ * Checks data against a schema.
+ * @returns an error with the faults, or undefined if the data is valid.
+ */
 type Validator = (data: unknown) => InvalidData | undefined;
 
-/** Routes share schemas, and so do the applications of one process. */
+/** Shared by all routes and all applications in a process, because they use the same schemas. */
 const compiled = new WeakMap<TSchema, Validator>();
 
-/** The named schemas that a schema refers to. The compiler looks at all that it gets. */
+/** Collects the named schemas that a schema refers to, because the compiler processes every schema it receives. */
 function componentsOf(schema: TSchema, found = new Set<TSchema>()): ReadonlySet<TSchema> {
   for (const [, id] of JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)) {
     const named = components.find(({ $id }) => $id === id);
@@ -251,10 +254,11 @@ function componentsOf(schema: TSchema, found = new Set<TSchema>()): ReadonlySet<
 }
 
 /**
- * Makes a check of a schema with messages for people, which is compiled when it is first used.
- * @param schema the schema. Nothing is coerced and nothing is dropped.
- * @returns a function that returns undefined for valid data, and otherwise an error
- *   with all faults at once, for at most 20 fields.
+ * Returns a check against a schema. The check is compiled when it is first used, and has
+ * human-readable messages.
+ * @param schema the schema. Nothing is coerced or dropped.
+ * @returns a function that returns undefined for valid data, and otherwise an error with the faults
+ * in up to 20 fields.
  */
 export function compileValidator(schema: TSchema): Validator {
   let validator = compiled.get(schema);
@@ -262,17 +266,26 @@ export function compileValidator(schema: TSchema): Validator {
   return validator;
 }
 
+interface Refined {
+  [AlsoCheck]?: (data: unknown) => Readonly<Record<string, string>>;
+}
+
 function compile(schema: TSchema): Validator {
   let check: TypeCheck<TSchema> | undefined;
+  const alsoCheck = (schema as Refined)[AlsoCheck];
   return (data) => {
-    // A start that compiled every schema would take twice as long.
+    // Compiling every schema at startup would double the startup time.
     check ??= TypeCompiler.Compile(schema, [...componentsOf(schema)]);
     const faults = new FaultList();
-    // A list instead of an object has no fields that a message could name.
+    // A list in place of an object has no fields for messages to name.
     if (!Array.isArray(data) || schema.type !== "object") {
       findUnstorable(data, faults);
     }
-    if (faults.empty && check.Check(data)) return undefined;
+    if (faults.empty && check.Check(data)) {
+      const also = Object.entries(alsoCheck?.(data) ?? {});
+      for (const [field, message] of also) faults.add([field], message);
+      return faults.empty ? undefined : new InvalidData(faults.toFaults());
+    }
     for (const error of check.Errors(data)) {
       if (faults.full) break;
       const message = messageOf(error);
@@ -282,11 +295,11 @@ function compile(schema: TSchema): Validator {
   };
 }
 
-/** An object or a list that contains the present position of the scan. */
+/** An object or list that encloses the scan position. */
 interface Container {
-  /** The names that occurred so far; undefined in a list. */
+  /** The names seen so far; undefined in a list. */
   readonly names: Set<string> | undefined;
-  /** The name or the index of the present value. */
+  /** The current value's name or index. */
   key: string | number;
   /** Whether the next string is a name. */
   expectsName: boolean;
@@ -294,19 +307,18 @@ interface Container {
 
 const NUMBER = /-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** A decimal with at most this many characters and no exponent reads back as it was written. */
+/** Decimals of at most this many characters without an exponent always survive a round trip. */
 const SHORT = 15;
 
 /**
- * Finds what parsing JSON loses: all but the last value of a name that occurs
- * twice in one object, and the digits of a number that a double cannot hold as
- * written. A double holds a number if the shortest decimal of this double has the
- * same value. So 1.50, 1e2 and 0.1 are held; 9007199254740993, 1e-400 and
- * 0.1000000000000000055 are not. The sign of -0 may get lost. Numbers that are too
- * large are found by validation.
+ * Finds data that is lost when JSON is parsed: all but the last value of a duplicate name in an
+ * object, and digits of a number that a double cannot represent exactly as written. A double
+ * represents a number if the double's shortest decimal has the same value. For example, 1.50, 1e2
+ * and 0.1 are representable; 9007199254740993, 1e-400 and 0.1000000000000000055 are not. The sign
+ * of -0 may be lost. Numbers that are too large are left to validation.
  * @param text JSON that a parser has accepted.
- * @returns the losses by field; undefined without any. Nesting far deeper than
- *   validation allows is not scanned.
+ * @returns the losses by field; undefined if there are none. Nesting far deeper than validation
+ * allows is not scanned.
  */
 export function findLosses(text: string): InvalidData | undefined {
   const faults = new FaultList();
@@ -355,10 +367,10 @@ export function findLosses(text: string): InvalidData | undefined {
 }
 
 /**
- * An element of a JSON array as it was written.
+ * Returns the source text of an element in a JSON array.
  * @param text an array that a parser has accepted.
- * @param index of one of its elements.
- * @param count how many elements it has.
+ * @param index the index of the element.
+ * @param count the number of elements in the array.
  */
 export function elementIn(text: string, index: number, count: number): string {
   const start = startOfElement(text, index);
@@ -366,7 +378,7 @@ export function elementIn(text: string, index: number, count: number): string {
   return text.slice(start, end).trim();
 }
 
-/** The position after the bracket, or after the comma before an element. */
+/** Returns the position after the opening bracket, or after the comma that precedes an element. */
 function startOfElement(text: string, index: number): number {
   let depth = 1;
   let at = text.indexOf("[") + 1;
@@ -380,7 +392,7 @@ function startOfElement(text: string, index: number): number {
   return at;
 }
 
-/** The position of the quotation mark that ends the string which begins at `start`. */
+/** Returns the position of the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let end = start; ;) {
     end = text.indexOf('"', end + 1);
@@ -399,13 +411,13 @@ function isHeld(number: string): boolean {
   return !Number.isFinite(value) || valueOf(number) === valueOf(String(value));
 }
 
-/** The value of a decimal in a normal form, without its sign. */
+/** Normalizes a decimal number, ignoring its sign. */
 function valueOf(decimal: string): string {
   const [, whole, fraction = "", exponent = "0"] = /^-?(\d+)(?:\.(\d+))?(?:e(.+))?$/i.exec(
     decimal,
   )!;
   const digits = whole! + fraction;
-  // Not a pattern, because one for trailing zeros takes quadratic time.
+  // No regular expression, because a regular expression for trailing zeros takes quadratic time.
   let first = 0;
   while (digits[first] === "0") first++;
   if (first === digits.length) return "0";

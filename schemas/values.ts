@@ -17,8 +17,8 @@ import {
 } from "./plain/texts.js";
 
 /**
- * A string whose length counts characters (code points), as JSON Schema has it;
- * TypeBox's own string counts UTF-16 units and would refuse 300 emoji.
+ * A string whose length is counted in characters (code points), as JSON Schema requires; TypeBox's
+ * own string counts UTF-16 units and would reject 300 emoji.
  */
 export function Text(options: TextOptions & SchemaOptions = {}): TUnsafe<string> {
   return Type.Unsafe<string>({
@@ -49,13 +49,13 @@ export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
   }),
 );
 
-/** A reference to a named schema, which a document contains only once. */
+/** Returns a reference to a named schema, so that documents contain the schema only once. */
 export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if (schema.$id === undefined) throw new Error("Only a named schema is referred to.");
   return Type.Unsafe<Static<T>>(Type.Ref(schema.$id));
 }
 
-/** A list with a bound. All lists in requests are made with this function. */
+/** A list with an upper bound. All lists in requests must use this function. */
 export function List<T extends TSchema>(
   items: T,
   maxItems: number,
@@ -68,7 +68,10 @@ export const Domain = Text(domain);
 export const WorldId = Text(worldId);
 export const Title = Text(sentTitle);
 
-/** Query parameters that select a page of a list. Links to other pages keep all other parameters. */
+/**
+ * Query parameters that select a page of a list. Links to other pages preserve the request's
+ * remaining parameters.
+ */
 export const PageQuery = Type.Object({
   page: Type.Optional(Type.Integer({ minimum: 1, default: 1 })),
   page_size: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 50 })),
@@ -85,7 +88,7 @@ export type PageQuery = Static<typeof PageQuery>;
 const Link = Type.Unsafe<string | null>({ type: ["string", "null"], format: "uri" });
 
 /**
- * The schema of an answer with a page of a list.
+ * Returns the schema of a response that contains one page of a list.
  * @param item the named schema of an item.
  * @param options the name and description of the page, and an example of an item.
  */

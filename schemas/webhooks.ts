@@ -70,7 +70,7 @@ export const Webhook = Type.Object(
   {
     id: Type.String({ format: "uuid" }),
     ...settings,
-    // Older versions took any text.
+    // Older versions of Foyer accepted any string.
     types: Type.Array(Type.String()),
     created_at: Type.String({ format: "date-time" }),
     state: WebhookState,
@@ -130,5 +130,5 @@ export const WebhookPosition = Type.Object(
   },
 );
 
-/** The parameters of the path of a webhook. */
+/** The path parameter that names a webhook. */
 export const webhookId = Text({ description: "The id of the webhook." });

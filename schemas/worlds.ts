@@ -1,11 +1,17 @@
 import { Type, type Static } from "@sinclair/typebox";
 import { SignInProvider, TokenIssuer } from "./issuers.js";
+import { MailSettings } from "./mails.js";
 import { attendanceModes } from "./plain/attendance.js";
+import { contact } from "./plain/mail.js";
+import { blockedWordActions, MAX_BLOCKED_WORDS } from "./plain/moderation/blocked-words.js";
+import { MAX_OVERRUN_MINUTES, OVERRUN_MINUTES } from "./plain/program.js";
+import { MAX_QUIET_MINUTES } from "./plain/guests.js";
+import { Access } from "./access.js";
 import { EventDates } from "./event-dates.js";
 import { Domain, List, OneOf, ref, Text, Title, WorldId } from "./values.js";
 import { PermissionConfig, Role, Rule } from "./rules.js";
 
-/** A key that signs the tokens of a world. */
+/** A key that signs a world's tokens. */
 export const WorldKey = Type.Object(
   {
     issuer: Text({ minLength: 1, maxLength: 300 }),
@@ -22,13 +28,16 @@ export type WorldKey = Static<typeof WorldKey>;
 
 const keys = List(ref(WorldKey), 20, { minItems: 1 });
 
-/** The settings of a world that are secret beside its keys: who else may sign its users in. */
+/**
+ * A world's secret settings other than its keys: the issuers and the sign-in providers that the
+ * world accepts in addition to its keys.
+ */
 const issuers = {
   JWT_issuers: Type.Optional(List(ref(TokenIssuer), 20)),
   oidc: Type.Optional(List(ref(SignInProvider), 5)),
 };
 
-/** The settings of an event, and the keys that sign its tokens. */
+/** A world's settings, and the keys that sign the world's tokens. */
 export const WorldConfig = Type.Object(
   { JWT_secrets: keys, ...issuers },
   { additionalProperties: true },
@@ -52,7 +61,7 @@ const worldExample = {
   domain: "summit.example.org",
 };
 
-/** One event space. */
+/** A world: the space of one event. */
 export const World = Type.Object(
   {
     id: WorldId,
@@ -65,7 +74,22 @@ export const World = Type.Object(
 );
 export type World = Static<typeof World>;
 
-/** The fields of a world to change. An `id` must be the present one. */
+/** The words that nobody but moderators may write. */
+export const BlockedWords = Type.Object(
+  {
+    words: List(Text({ minLength: 2, maxLength: 64 }), MAX_BLOCKED_WORDS),
+    action: OneOf(...blockedWordActions),
+  },
+  {
+    $id: "BlockedWords",
+    description:
+      "Words that people may not write in the chat, in questions, polls and names. Whole words count, whatever their case, width and accents; `*` stands for any letters or none. `hold` sends messages and questions to the moderators, and refuses the rest. Only callers with `world.update` see them.",
+    additionalProperties: false,
+    examples: [{ words: ["spam*"], action: "hold" }],
+  },
+);
+
+/** The changes to a world. If an `id` is present, it must be the world's current id. */
 export const WorldChanges = Type.Partial(
   Type.Object({
     id: Text({ description: "Its present value, or nothing.", readOnly: true }),
@@ -76,8 +100,48 @@ export const WorldChanges = Type.Partial(
         ...issuers,
         onsite_traits: Type.Optional(ref(Rule)),
         event: Type.Optional(EventDates),
+        overrun_minutes: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: MAX_OVERRUN_MINUTES,
+            description: `How long a stage keeps the stream of a session that is over; ${OVERRUN_MINUTES} by default.`,
+          }),
+        ),
+        access: Type.Optional(Access),
+        about: Type.Optional(
+          Text({ maxLength: 20_000, description: "What the event is about, in Markdown." }),
+        ),
         attendance: Type.Optional(OneOf(...attendanceModes)),
+        blocked_words: Type.Optional(ref(BlockedWords)),
+        guest_approval: Type.Optional(
+          Type.Boolean({ description: "Whether new guests wait until a moderator admits them." }),
+        ),
+        guest_quiet_minutes: Type.Optional(
+          Type.Integer({
+            minimum: 0,
+            maximum: MAX_QUIET_MINUTES,
+            description: "For how many minutes new guests may only read.",
+          }),
+        ),
+        feedback: Type.Optional(
+          Type.Object({
+            sessions: Type.Optional(
+              Type.Boolean({ description: "Ask people to rate sessions after their end." }),
+            ),
+            show_speakers: Type.Optional(
+              Type.Boolean({ description: "Show speakers the averages of their sessions." }),
+            ),
+          }),
+        ),
         roles: Type.Optional(List(ref(Role), 50)),
+        mail: Type.Optional(ref(MailSettings)),
+        contact: Type.Optional(
+          Text({
+            ...contact,
+            description:
+              "Whom people can ask: an address, a URL or words. Everybody can read it, also without access.",
+          }),
+        ),
       },
       {
         additionalProperties: true,
@@ -96,7 +160,7 @@ export const WorldChanges = Type.Partial(
 );
 export type WorldChanges = Static<typeof WorldChanges>;
 
-/** What the plugin of pretalx says when the schedule of its event has changed. */
+/** The notification from pretalx's plugin that an event's schedule has changed. */
 export const ScheduleUpdate = Type.Partial(
   Type.Object({
     domain: Text({ description: "An address of pretalx." }),
@@ -113,7 +177,7 @@ export const ScheduleUpdate = Type.Partial(
 export const WorldParams = Type.Object({
   world_id: Type.String({
     description: "The identifier of a world.",
-    // The id of the demo world, so that a call tried at /docs finds it.
+    // The demo world's id, so that calls tried at /docs find it.
     examples: ["sample"],
   }),
 });

@@ -2,14 +2,15 @@ import { createRequire } from "node:module";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
-// The API as a page to read and try: Swagger UI, with files of its package.
+// Builds the API reference page, where calls can be tried: Swagger UI, with the files of its
+// package.
 
 const ASSETS = join(
   dirname(createRequire(import.meta.url).resolve("@fastify/swagger-ui")),
   "static",
 );
 
-// Each URL is relative to the page: a proxy may serve it under any path.
+// URLs are relative to the page, because a proxy may serve it under any path.
 const PAGE = `<!doctype html>
 <html lang="en">
   <head>
@@ -33,7 +34,7 @@ const PAGE = `<!doctype html>
 </html>
 `;
 
-// Calls go to the origin of the page: PUBLIC_URL may be another one.
+// Calls use the page's own origin, since PUBLIC_URL may be a different one.
 const START = `const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", paint);
@@ -55,7 +56,7 @@ SwaggerUIBundle({
 });
 `;
 
-/** Makes the page, its script, and the files of Swagger UI in a folder. */
+/** Builds the page, its script, and the files of Swagger UI in a folder. */
 export function buildApiPage(out) {
   mkdirSync(join(out, "static"), { recursive: true });
   writeFileSync(join(out, "api.html"), PAGE);

@@ -1,10 +1,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 
-// `npm run check:audit` fails on a known vulnerability of a shipped package, and
-// prints advisories about development tools. A registry that does not answer is reported,
-// because no answer is not the same as no vulnerability. With AUDIT=required it is
-// an error.
+// `npm run check:audit` fails if a shipped package has a known vulnerability, and prints advisories
+// about development tools. A registry that does not respond is reported, because no response does
+// not mean no vulnerability. With AUDIT=required, it is an error.
 
 interface Audit {
   /** Missing if the registry does not support audits. */
@@ -12,7 +11,7 @@ interface Audit {
   vulnerabilities: Record<string, { severity: string; range: string }>;
 }
 
-/** The optional packages of a server, with their dependencies. */
+/** Returns the names of the server's optional packages and of their dependencies. */
 function optionalPackages(): Set<string> {
   const { peerDependencies } = JSON.parse(readFileSync("package.json", "utf8")) as {
     peerDependencies: Record<string, string>;
@@ -29,7 +28,7 @@ interface Finding {
   line: string;
 }
 
-/** The findings of `npm audit`; undefined if the registry does not support it. */
+/** Returns the findings of `npm audit`; undefined if the registry does not support it. */
 function audit(...args: string[]): Finding[] | undefined {
   const { stdout } = spawnSync("npm", ["audit", "--json", ...args], {
     encoding: "utf8",

@@ -14,18 +14,18 @@ import process from "node:process";
 import { fileURLToPath } from "node:url";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 
-// `npm run build` compiles the files of tsconfig.json into dist/, and makes the other parts
-// that are served and packed, unless all is up to date. The compiler takes seconds to find
-// that out; this script takes a fraction of one. It is not TypeScript, because it runs before
-// the compiler. The project is the current folder. With an argument, it makes one lane of parts:
-// with `documents`, what checks of the sources need.
+// `npm run build` compiles the files of tsconfig.json into dist/, and builds the other parts that
+// are served and packed, unless everything is up to date. The compiler takes seconds to find that
+// out; this script takes a fraction of one. It is not TypeScript because it runs before the
+// compiler. The project is the current folder. With an argument, it builds a single lane of parts:
+// `documents` builds what checks of the sources need.
 
 const OUT = "dist";
-/** The build info of the compiler, which compiles only files changed since. */
+/** The compiler's build info, with which it recompiles only changed files. */
 const MEMORY = join(OUT, ".tsbuildinfo");
-/** The fingerprint of the last build that succeeded. */
+/** The fingerprint of the last successful build. */
 const STAMP = join(OUT, ".built");
-/** The other sources of the pages and the client. */
+/** Sources that the pages and the client share. */
 const SHARED = ["client", "schemas"];
 
 /** The declared and the installed packages, with their types. */
@@ -34,13 +34,14 @@ const LOCK = ["package.json", "package-lock.json", "node_modules/.package-lock.j
 let sources = findSources();
 
 /**
- * The parts beside the compiler's output, in the order of the build.
- * - `lane`: those of one lane are made one after the other, each lane in a process of its own.
- *   `documents` comes before the compiler, `sources` is beside it, and the others follow it.
- * - `source`: the part is made only where this file exists. An image of the server lacks some.
+ * The parts in addition to the compiler's output, in build order.
+ * - `lane`: the parts of a lane are built sequentially, and each lane has its own process.
+ *   `documents` runs before the compiler, `sources` runs in parallel with it, and the others
+ *   follow.
+ * - `source`: the part is built only if this file exists. A server image lacks some of them.
  * - `out`: the folder that it fills.
- * - `generated`: a source that it writes.
- * - `inputs`: all files that it depends on, beside the installed packages.
+ * - `generated`: a source file that it writes.
+ * - `inputs`: all files that it depends on, in addition to the installed packages.
  */
 const parts = [
   {
@@ -94,7 +95,7 @@ const parts = [
     async make() {
       const { build } = await import("vite");
       await build({ configFile: "web/vite.config.ts", logLevel: "warn" });
-      // The bundler lists scripts only.
+      // The bundler lists the licenses of scripts only.
       const font = "node_modules/@fontsource-variable/inter/LICENSE";
       appendFileSync(
         join(OUT, "pages/web/licenses.md"),
@@ -111,7 +112,7 @@ const parts = [
     inputs: () => [
       script("guides.js"),
       script("api-page.js"),
-      ...filesBelow("docs").filter((path) => /\.(md|svg)$/.test(path)),
+      ...filesBelow("docs").filter((path) => /\.(md|svg|png)$/.test(path)),
       "docs/grafana-dashboard.json",
       "CHANGELOG.md",
       "SECURITY.md",
@@ -120,7 +121,7 @@ const parts = [
       const { buildGuides } = await import("./guides.js");
       const { buildApiPage } = await import("./api-page.js");
       rmSync(out, { recursive: true, force: true });
-      buildGuides(out);
+      await buildGuides(out);
       buildApiPage(out);
       compress(out);
     },
@@ -133,10 +134,10 @@ const [, , lane] = process.argv;
 if (lane === undefined) await bringAll();
 else for (const part of staleIn(lane)) await bring(part);
 
-/** Compiles and makes the parts, as far as these are not up to date. */
+/** Compiles, and builds all parts that are not up to date. */
 async function bringAll() {
   if (read(STAMP) === undefined) {
-    // Not on stdout, where the result of a command may follow.
+    // Written to stderr, because stdout may carry the result of a command.
     process.stderr.write(
       "Building Foyer (the server and its bundles, the pages, the manual and the API documents), which takes about a minute.\n",
     );
@@ -152,7 +153,7 @@ async function bringAll() {
   await Promise.all(lanes);
 }
 
-/** Makes the parts of a lane in a process, if there is something to do. If one fails, so does the build. */
+/** Builds the stale parts of a lane in a child process, if there are any. If one fails, so does the build. */
 async function start(lane) {
   if (staleIn(lane).length === 0) return;
   const args = [script("build.js"), lane];
@@ -161,7 +162,7 @@ async function start(lane) {
   if (status !== 0) process.exitCode = status ?? 1;
 }
 
-/** The parts of a lane that do not exist, or whose inputs have changed. */
+/** Returns the parts of a lane that do not exist, or whose inputs have changed. */
 function staleIn(lane) {
   return parts.filter(
     (part) =>
@@ -169,13 +170,14 @@ function staleIn(lane) {
   );
 }
 
-/** Makes a part. */
+/** Builds a part and stamps it. */
 async function bring(part) {
   const stamp = stampOf(part);
   rmSync(stamp, { force: true });
   const inputs = hashOfInputs(part);
   await part.make(part.out);
-  // If a source has changed meanwhile, the next build makes it again.
+  // Uses the hash from before: if a source has changed during the build, the next build rebuilds
+  // the part.
   if (!process.exitCode) writeFileSync(stamp, fingerprintOf(part, inputs));
 }
 
@@ -183,7 +185,7 @@ function stampOf({ name }) {
   return join(OUT, `.built-${name}`);
 }
 
-/** Identifies how a part was made: a hash of its inputs and of its files. */
+/** Returns a fingerprint of a part: a hash of its inputs and of its files. */
 function fingerprintOf(part, inputs = hashOfInputs(part)) {
   const files = filesBelow(part.out).sort();
   return `${inputs} ${hashOf(part.generated ? [...files, part.generated] : files)}\n`;
@@ -201,18 +203,21 @@ function inputsOfBundles() {
   ];
 }
 
-/** A script beside this one. */
+/** Returns the path of a script in this folder. */
 function script(name) {
   return fileURLToPath(import.meta.resolve(`./${name}`));
 }
 
-/** Runs a program. If it fails, so does the build. */
+/** Runs a program. If it fails, the build fails. */
 function run(program, ...args) {
   const { status } = spawnSync(program, args, { stdio: "inherit" });
   if (status !== 0) process.exitCode = status ?? 1;
 }
 
-/** Brings the compiler's output up to date. @param files what is in its folder, and below. */
+/**
+ * Brings the compiler's output up to date.
+ * @param files all files in the output folder, recursively.
+ */
 async function compile(files) {
   const expected = new Set(sources.flatMap(outputsOf));
   const before = files.filter(
@@ -222,18 +227,21 @@ async function compile(files) {
   const isWhole = before.length - extra.length === expected.size;
   if (extra.length === 0 && isWhole && read(STAMP) === fingerprint()) return;
   rmSync(STAMP, { force: true });
-  // The output of a test that was renamed would still be run.
+  // Otherwise, the output of a renamed test would still run.
   for (const path of extra) rmSync(path);
-  // The compiler assumes that its earlier output still exists.
+  // The compiler assumes that its previous output still exists.
   if (!isWhole) rmSync(MEMORY, { force: true });
   const inputs = inputsOf();
   run(await compiler());
   if (process.exitCode) return;
-  // If a source has changed meanwhile, the next build starts again.
+  // Uses the hash from before: if a source has changed during the build, the next build recompiles.
   writeFileSync(STAMP, fingerprint(inputs));
 }
 
-/** The compiler itself, which its command would start from another process of Node.js. */
+/**
+ * Returns the path of the compiler's executable, since its npm command would start it from another
+ * Node.js process.
+ */
 async function compiler() {
   try {
     const manifest = import.meta.resolve("typescript-native/package.json");
@@ -245,12 +253,12 @@ async function compiler() {
   }
 }
 
-/** Identifies a build: a hash of its inputs and of the compiler's build info. */
+/** Returns a fingerprint of the build: a hash of its inputs and of the compiler's build info. */
 function fingerprint(inputs = inputsOf()) {
   return `${inputs} ${hashOf([MEMORY])}\n`;
 }
 
-/** A hash of everything that the output depends on. */
+/** Returns a hash of everything that the output depends on. */
 function inputsOf() {
   return hashOf([script("build.js"), "tsconfig.json", ...LOCK, ...sources]);
 }
@@ -264,7 +272,7 @@ function hashOf(paths) {
   return hash.digest("hex");
 }
 
-/** The files that tsconfig.json includes: all in a folder, or `*.ts` in one. */
+/** Returns the files that tsconfig.json includes: all files in a folder, or its `*.ts`. */
 function findSources() {
   const { include } = JSON.parse(readFileSync("tsconfig.json", "utf8"));
   return include.flatMap((pattern) => {
@@ -284,12 +292,12 @@ function outputsOf(source) {
   return [`${path}.${c}js`, `${path}.${c}js.map`, `${path}.d.${c}ts`];
 }
 
-/** Whether the compiler writes files with such a name. */
+/** Whether the compiler writes files with such an extension. */
 function isOutput(path) {
   return /\.(c?js|c?js\.map|d\.c?ts)$/.test(path);
 }
 
-/** All files in a folder and below; none if the folder does not exist. */
+/** Returns all files in a folder, recursively; none if the folder does not exist. */
 function filesBelow(folder) {
   let entries;
   try {
@@ -303,7 +311,7 @@ function filesBelow(folder) {
     .map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** The text of a file; undefined if it does not exist. */
+/** Returns the text of a file; undefined if it does not exist. */
 function read(path) {
   try {
     return readFileSync(path, "utf8");
@@ -313,7 +321,7 @@ function read(path) {
   }
 }
 
-/** Writes the Brotli and gzip forms of files, so that the server compresses nothing. */
+/** Writes Brotli and gzip versions of files, so that the server does not have to compress them. */
 function compress(folder) {
   for (const name of readdirSync(folder, { recursive: true })) {
     if (!/\.(js|css|svg|json|html)$/.test(name)) continue;

@@ -4,13 +4,13 @@ import ts from "typescript";
 import { build } from "vite";
 import { manifestOfCommand, OUTSIDE, OUTSIDE_LIBRARY } from "./manifest.js";
 
-// Makes the server as it ships: a few modules that contain the code they use from other
-// packages. They start in half the time of the compiler's output. scripts/build.js runs this.
+// Builds the server as it ships: a few modules that contain the code they use from other packages.
+// They start in half the time of the compiler's output. scripts/build.js runs this.
 //
-// The command is CommonJS: its modules load in an eighth less processor time. Programs import
-// the library, so it has ES modules.
+// The command is CommonJS, because its modules then load in an eighth less processor time. The
+// library has ES modules, because programs import it.
 
-/** Modules that other modules start as threads or processes, from a file beside their own. */
+/** Modules that other modules start as threads or processes, from a file next to their own. */
 const THREADS = {
   "program-thread": "plugins/program/program-thread.ts",
   "sheet-thread": "plugins/sheets/sheet-thread.ts",
@@ -20,23 +20,23 @@ const THREADS = {
   "image-process": "plugins/upload/image-process.ts",
 };
 
-/** The modules that a program imports. Modules of one process share their classes. */
+/** The modules that programs import. Within a process, they share their classes. */
 const LIBRARY = { app: "app.ts", schemas: "schemas/index.ts", testing: "testing.ts" };
 
-/** Makes dist/bundle: the command, with everything but packages that are native or optional. */
+/** Builds dist/bundle: the command, with all packages except native and optional ones. */
 export async function bundleCommand() {
   await bundle("bundle", "cjs", { foyer: "cli/main.ts" }, OUTSIDE);
   const manifest = JSON.stringify(manifestOfCommand(), null, 2);
   writeFileSync("dist/bundle/package.json", `${manifest}\n`);
 }
 
-/** Makes dist/library, which shares with a program the packages that its types name. */
+/** Builds dist/library, which shares the packages that its types name with the importing program. */
 export async function bundleLibrary() {
   await bundle("library", "es", LIBRARY, OUTSIDE_LIBRARY);
   copyTypes(Object.values(LIBRARY));
 }
 
-/** Makes a module of scripts/documents.ts, before anything is compiled. */
+/** Bundles scripts/documents.ts, before anything is compiled. */
 export function bundleGenerator(outDir) {
   return build({
     configFile: false,
@@ -46,13 +46,14 @@ export function bundleGenerator(outDir) {
   });
 }
 
-/** V8 keeps a source with any other character in twice the memory. */
+/** Escapes all non-ASCII characters: with any of them, V8 needs twice the memory for a source. */
 const ascii = {
   name: "ascii",
   generateBundle(_options, files) {
     for (const file of Object.values(files)) {
       if (file.type !== "chunk") continue;
-      // Lines keep their numbers. Without the flag u, each half of a pair is escaped alone.
+      // Preserves line numbers. Without the `u` flag, the surrogates of a pair are escaped
+      // separately.
       file.code = file.code.replace(
         /[^\0-\x7f]/g,
         (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`,
@@ -62,9 +63,10 @@ const ascii = {
 };
 
 /**
- * @param format of the modules: `cjs` or `es`.
- * @param entries the paths of modules that something outside names, by their names in the bundle.
- * @param external the packages that are installed with it.
+ * @param format the module format: `cjs` or `es`.
+ * @param entries the paths of modules that are referenced from outside, by their names in the
+ * bundle.
+ * @param external the packages that are installed along with it.
  */
 function bundle(folder, format, entries, external) {
   return build({
@@ -82,18 +84,19 @@ function bundle(folder, format, entries, external) {
       sourcemap: true,
       license: { fileName: "licenses.md" },
       rolldownOptions: {
-        // The command signs tokens without the server's plugin, which has the same package.
+        // Token signing imports fast-jwt dynamically for the command, although the server's plugin
+        // contains the same package anyway.
         checks: { ineffectiveDynamicImport: false },
         input: { ...entries, ...THREADS },
         output: {
           format,
-          // As all modules are in the sources.
+          // The sources are all strict-mode modules.
           strict: true,
-          // All in one folder: they find other files of the package from there.
+          // All in one folder, from which they locate other files of the package.
           entryFileNames: "[name].js",
           chunkFileNames: "[name]-[hash].js",
           comments: false,
-          // Stacks need only names and lines.
+          // Stack traces need only names and lines.
           sourcemapExcludeSources: true,
         },
       },
@@ -101,7 +104,7 @@ function bundle(folder, format, entries, external) {
   });
 }
 
-/** Copies the types of modules, and the types that these refer to. */
+/** Copies the types of modules, and the types that they refer to. */
 function copyTypes(modules) {
   const found = new Set(modules.map((path) => path.replace(/\.ts$/, ".d.ts")));
   for (const path of found) {

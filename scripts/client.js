@@ -3,15 +3,15 @@ import { dirname, join, relative } from "node:path";
 import ts from "typescript";
 import { build } from "vite";
 
-// Makes the package foyer-client from the compiler's output in dist/: one module, and types
-// that need no other package. scripts/build.js runs it.
+// Builds the foyer-client package from the compiler's output in dist/: one module, and types that
+// need no other package. scripts/build.js runs this.
 
 const FROM = "dist/client";
 const SCHEMAS = "dist/schemas/live/index.d.ts";
 const PACKAGE = "packages/client";
 const OUT = join(PACKAGE, "dist");
 
-/** Bundlers for browsers take a module of the package instead of `ws`, which needs Node.js. */
+/** Bundlers for browsers use a module of the package instead of `ws`, which needs Node.js. */
 const ws = {
   name: "ws",
   enforce: "pre",
@@ -46,7 +46,7 @@ for (const path of readdirSync(FROM, { recursive: true })) {
 }
 copyFileSync("LICENSE", join(PACKAGE, "LICENSE"));
 
-/** The exported types of a module, written out: with nothing of the library that derives them. */
+/** Returns the exported types of a module in expanded form, without the library that derives them. */
 function flatTypes(path) {
   const program = ts.createProgram([path], {
     module: ts.ModuleKind.NodeNext,
@@ -63,11 +63,15 @@ function flatTypes(path) {
       const isAlias = symbol.flags & ts.SymbolFlags.Alias;
       const origin = isAlias ? checker.getAliasedSymbol(symbol) : symbol;
       if (!(origin.flags & ts.SymbolFlags.Type)) return "";
-      const text = checker.typeToString(
-        checker.getDeclaredTypeOfSymbol(origin),
-        undefined,
-        NoTruncation | InTypeAlias,
-      );
+      const textOf = (type) => checker.typeToString(type, undefined, NoTruncation | InTypeAlias);
+      const type = checker.getDeclaredTypeOfSymbol(origin);
+      // An interface would be its own name.
+      const fields = checker.getPropertiesOfType(type).map((field) => {
+        const isOptional = field.flags & ts.SymbolFlags.Optional;
+        return `${field.name}${isOptional ? "?" : ""}: ${textOf(checker.getTypeOfSymbol(field))};`;
+      });
+      const isInterface = origin.flags & ts.SymbolFlags.Interface;
+      const text = isInterface ? `{ ${fields.join(" ")} }` : textOf(type);
       return `export type ${symbol.name} = ${text};\n`;
     })
     .join("");

@@ -5,12 +5,12 @@ import openapiTS, { astToString, type OpenAPI3 } from "openapi-typescript";
 import { createApp } from "../app.js";
 import { LIVE_STYLE, livePage } from "./live-page.js";
 
-// Makes the documents that every server sends, from its routes and its commands, in a folder,
-// and the types of the client. scripts/build.js runs it.
+// Generates the documents that every server sends, from its routes and commands, and the types of
+// the client. scripts/build.js runs this.
 
 const [, , out, types] = process.argv as [string, string, string, string];
 const dataDir = await mkdtemp(join(tmpdir(), "foyer-"));
-// With the routes that a server has only if a variable asks for them.
+// Includes the routes that exist only if an environment variable enables them.
 const adminToken = "a".repeat(32);
 const app = createApp({ config: { dataDir, adminToken } });
 try {

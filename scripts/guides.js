@@ -1,27 +1,31 @@
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Marked, marked, Renderer } from "marked";
+import sharp from "sharp";
 
-// Renders docs/*.md to pages that the server sends at /docs/, with an index to search in.
-// A server reads no Markdown.
+// Renders docs/*.md to the pages that the server sends at /docs/, with a search index, so that a
+// server needs no Markdown parser.
 
 const DOCS = "docs";
 
-/** The guides by what a reader does, in the order in which they are listed. */
+/** The guides, grouped by what a reader does, in the order in which they are listed. */
 const GROUPS = [
-  ["Host an event", "web program"],
+  ["Host an event", "host web program mail"],
   [
     "Run the server",
-    "install configure commands proxy secure observe backup upgrade troubleshoot scale bucket data",
+    "install configure commands proxy secure observe backup upgrade troubleshoot scale bucket calls data",
   ],
-  ["Build on it", "api live chat votes client bots integrate embed conformance venueless"],
+  [
+    "Build on it",
+    "api live chat votes moderation captions client bots integrate embed conformance venueless",
+  ],
   ["Know more", "performance architecture changelog security"],
 ].map(([heading, names]) => ({ heading, names: names.split(" ") }));
 
-/** Pages from the top of the project, by their names there. */
+/** Files at the top of the project that become pages, with the names of the pages. */
 const TOP = { "CHANGELOG.md": "changelog", "SECURITY.md": "security" };
 
-/** Files that guides link to, beside their pages. */
+/** Files next to the guides that these link to. */
 const FILES = ["grafana-dashboard.json"];
 
 const STYLE = `:root{color-scheme:light dark}
@@ -41,7 +45,7 @@ input{font:inherit;width:100%;box-sizing:border-box;padding:.3rem .5rem}img{max-
 @media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#a5b4fc}pre{background:#262626}}
 `;
 
-// A section must have every word; a section with more of them in its heading comes first.
+// A section must contain every word. Sections with more of the words in their heading come first.
 const SCRIPT = `const base = new URL(".", import.meta.url);
 const input = document.querySelector("#search");
 const found = document.querySelector("#found");
@@ -88,8 +92,14 @@ menu.addEventListener("click", () => {
 if (location.hash.startsWith("#/")) location.replace(new URL("../api" + location.hash, base));
 `;
 
-/** Makes the manual in a folder: its start page, and below `guides/` the pages with their files. */
-export function buildGuides(out) {
+/** A picture in a guide: one of `docs/screenshots`, which the packed Markdown does not have. */
+const PICTURE = /^<!-- picture: ([\w-]+) \| (.+) -->\s*$/;
+
+/** The width of pictures, in pixels. */
+const WIDTH = 1120;
+
+/** Builds the manual in a folder: its start page, and in `guides/` the other pages and their files. */
+export async function buildGuides(out) {
   const folder = join(out, "guides");
   mkdirSync(folder, { recursive: true });
   const names = readdirSync(DOCS)
@@ -117,6 +127,13 @@ export function buildGuides(out) {
   writeFileSync(join(folder, "guides.css"), STYLE);
   writeFileSync(join(folder, "guides.js"), SCRIPT);
   for (const file of FILES) copyFileSync(join(DOCS, file), join(folder, file));
+  for (const picture of new Set(guides.flatMap(({ pictures }) => pictures))) {
+    const from = join(DOCS, "screenshots", `${picture}-desktop-light.png`);
+    await sharp(from)
+      .resize({ width: WIDTH, withoutEnlargement: true })
+      .webp({ quality: 80 })
+      .toFile(join(folder, `${picture}.webp`));
+  }
 }
 
 function rendered(name, path) {
@@ -130,12 +147,19 @@ function rendered(name, path) {
       if (token.depth === 1) continue;
       const heading = textOf(token);
       sections.push({ page: name, id: token.id, title, heading, text: "" });
-    } else sections.at(-1).text += ` ${textOf(token)}`;
+    } else if (token.type !== "html") sections.at(-1).text += ` ${textOf(token)}`;
   }
   for (const section of sections) {
     section.text = section.text.replace(/\s+/g, " ").trim();
   }
+  const pictures = [];
   const renderer = {
+    html({ text }) {
+      const [, picture, words] = PICTURE.exec(text) ?? [];
+      if (picture === undefined) return text;
+      pictures.push(picture);
+      return `<p><img src="${picture}.webp" alt="${escapeHtml(words)}" loading="lazy"></p>\n`;
+    },
     heading({ tokens: inner, depth, id }) {
       return `<h${depth} id="${id}">${this.parser.parseInline(inner)}</h${depth}>\n`;
     },
@@ -150,10 +174,10 @@ function rendered(name, path) {
     },
   };
   const html = new Marked({ renderer }).parser(tokens);
-  return { name, title, html, sections };
+  return { name, title, html, sections, pictures };
 }
 
-/** The target of a link in a guide; undefined if the server does not have it. */
+/** Returns the target of a link in a guide; undefined if the server does not have it. */
 function addressOf(href) {
   if (/^(https?:|#)/.test(href)) return href;
   const [path, anchor] = href.split("#");
@@ -164,7 +188,7 @@ function addressOf(href) {
   return /^[\w-]+\.md$/.test(path) ? path.slice(0, -3) + hash : undefined;
 }
 
-/** As GitHub names headings. */
+/** Generates heading ids like GitHub does. */
 function idOf(text, ids) {
   const id = text
     .toLowerCase()
@@ -175,7 +199,7 @@ function idOf(text, ids) {
   return count === 0 ? id : `${id}-${count}`;
 }
 
-/** The text of a token, without marks. */
+/** Returns the text of a token without its markup. */
 function textOf(token) {
   if (token === undefined) return "";
   if (token.type === "table") {
@@ -186,12 +210,13 @@ function textOf(token) {
 }
 
 const homeOf = (guides) => `<h1>Foyer</h1>
-<p>The manual of this server, and its interfaces:</p>
+<p>The manual of this server. Begin with <a href="guides/host">Host an event</a>: eight steps, and no programming.</p>
+<p>Its interfaces:</p>
 <ul><li><a href="api">The API</a>, to read and try</li>
 <li><a href="live">The websocket</a>, command by command</li></ul>
 ${listOf(guides, { to: "guides/", tag: "h2" })}`;
 
-/** Links to all guides by group, below headings of a tag. */
+/** Renders links to all guides, grouped under headings. */
 const listOf = (guides, { to, tag, current }) =>
   GROUPS.map(({ heading, names }) => {
     const links = names.map((name) => {

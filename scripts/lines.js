@@ -2,9 +2,9 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import process from "node:process";
 
-// How many lines of tests there are for a line of product: node scripts/lines.js. Counts the
-// files of Git that are code. Generated files and benchmarks are neither; the rows of
-// conformance/ are product, because the package ships them.
+// Prints the number of test lines per product line: node scripts/lines.js. It counts the code files
+// in Git. Generated files and benchmarks count as neither; the rows of conformance/ count as
+// product, because the package ships them.
 
 const CODE = /\.(ts|js|mjs|svelte|css|html|py|go|java|txt|sql|sh)$/;
 const NEITHER = /^(bench|docs|deploy|demo|\.ci)\/|^client\/api\.ts$|^[^/]*\.txt$/;

@@ -1,6 +1,6 @@
 import { analyse } from "scslre";
 
-/** Rules of this project's own for the linter; .oxlintrc.jsonc says where they hold. */
+/** The project's own lint rules. .oxlintrc.jsonc defines where they apply. */
 export default {
   meta: { name: "foyer" },
   rules: {
@@ -10,7 +10,7 @@ export default {
   },
 };
 
-/** Refuses `new Date()` and `Date()`, which read the time of the process. */
+/** Forbids `new Date()` and `Date()`, which read the clock of the process. */
 function refuseDate(context) {
   const check = (node) => {
     const { callee, arguments: given, type } = node;
@@ -21,13 +21,13 @@ function refuseDate(context) {
   return { NewExpression: check, CallExpression: check };
 }
 
-/** Refuses regular expressions that take more than linear time for some text. */
+/** Forbids regular expressions that take more than linear time for some input. */
 function refuseSlowExpressions(context) {
   const check = (node, source, flags) => {
     const { reports } = analyse(new RegExp(source, flags), {
-      // With `y`, an expression is tried at one place only.
+      // With `y`, an expression is tried at a single position.
       reportTypes: { Move: !flags.includes("y") },
-      // An expression that other code gets may become a part of a longer one.
+      // An expression that is passed to other code may become part of a longer one.
       assumeRejectingSuffix: !isUsedHere(node, context),
     });
     for (const { character, exponential } of reports) {
@@ -54,7 +54,7 @@ function refuseSlowExpressions(context) {
   };
 }
 
-/** Whether an expression, or each use of the variable that holds it, is part of a call. */
+/** Whether an expression, or every use of the variable that holds it, is part of a call. */
 function isUsedHere(node, { sourceCode }) {
   const { parent } = node;
   if (parent.type === "MemberExpression") return parent.object === node;
@@ -69,8 +69,8 @@ function isUsedHere(node, { sourceCode }) {
 }
 
 /**
- * Refuses a key with the name of the class in a private member of it. TypeScript 7.0
- * compiles it to another name.
+ * Forbids a key with the name of the class inside its private members, because TypeScript 7.0
+ * compiles such a key to another name.
  */
 function refuseKeyOfClass(context) {
   const check = (node) => {

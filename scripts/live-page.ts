@@ -24,12 +24,12 @@ interface Document {
   components: { schemas: Record<string, DocumentSchema> };
 }
 
-/** The style of the page, a file beside it. */
+/** The stylesheet of the page, which is served as a file next to it. */
 export const LIVE_STYLE =
   "body{font:1rem/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}h3{margin:2.5rem 0 0}h3,p{overflow-wrap:anywhere}p{margin:.4rem 0}pre{overflow-x:auto;background:#f3f3f3;padding:.6rem .8rem;margin:.4rem 0}i{color:#666}nav{columns:17rem}nav a{display:block}dt{font-family:monospace;margin-top:.5rem}@media(prefers-color-scheme:dark){body{color:#ddd;background:#181818}a{color:#a5b4fc}pre{background:#262626}i{color:#aaa}}";
 
 /**
- * The AsyncAPI document as a page for people. Each URL is relative to `/docs/live`: a
+ * Renders the AsyncAPI document as a page for people. URLs are relative to `/docs/live`, because a
  * proxy may serve it under any path.
  */
 export function livePage(document: JsonObject): string {
@@ -105,7 +105,7 @@ const pushHtml = (
 const answerHtml = ({ payload }: Message): string =>
   `<pre>${schemaHtml(payload)}</pre>${codesHtml(payload.items.at(-1)!)}`;
 
-/** The codes of an error, which its schema narrows. */
+/** Renders the possible codes of an error, to which its schema is narrowed. */
 function codesHtml({ allOf }: DocumentSchema): string {
   const codes = allOf?.flatMap(({ properties }) => properties?.code?.enum ?? []);
   if (!codes?.length) return "";

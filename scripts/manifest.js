@@ -2,23 +2,23 @@ import { readFileSync } from "node:fs";
 import process from "node:process";
 import { pathToFileURL } from "node:url";
 
-// The packages that are installed with the bundles, and the manifests that list them.
+// The packages that are installed along with the bundles, and the manifests that list them.
 
 const checkout = JSON.parse(readFileSync("package.json", "utf8"));
 
-/** Packages with parts that differ by platform. */
+/** Packages with platform-specific parts. */
 const NATIVE = ["better-sqlite3", "sharp"];
 
-/** Packages that a program shares with the library, so that both have the same types and classes. */
+/** Packages that a program shares with the library, so that both use the same types and classes. */
 const SHARED = ["@sinclair/typebox", "fastify"];
 
-/** The packages outside every bundle; a variable makes a server load the optional ones. */
+/** Packages that no bundle contains. A server loads an optional one only if an environment variable asks for it. */
 export const OUTSIDE = [...NATIVE, ...Object.keys(checkout.peerDependencies)];
 
-/** The packages outside the bundle of the library, too. */
+/** Packages that the library's bundle does not contain either. */
 export const OUTSIDE_LIBRARY = [...OUTSIDE, ...SHARED];
 
-/** The manifest of the package, without bundled packages and fields of a checkout. */
+/** Returns the manifest of the package, without bundled packages and without fields that only a checkout needs. */
 export function manifestOfPackage() {
   const manifest = { ...checkout };
   for (const key of [
@@ -37,26 +37,26 @@ export function manifestOfPackage() {
   return manifest;
 }
 
-/** The manifest beside the command, whose modules are CommonJS. */
+/** Returns the manifest next to the command, whose modules are CommonJS. */
 export function manifestOfCommand() {
   const { name, version } = checkout;
   return { name, version, type: "commonjs" };
 }
 
-/** The manifest of an image: all packages of the command, optional ones included. */
+/** Returns the manifest of an image: all packages of the command, including optional ones. */
 function manifestOfImage() {
   const { name, version, license, type } = checkout;
   const dependencies = versionsOf(OUTSIDE);
   return { name, version, license, type, dependencies };
 }
 
-/** The versions that were tested. */
+/** Returns the tested versions of packages. */
 function versionsOf(names) {
   const versions = { ...checkout.devDependencies, ...checkout.dependencies };
   return Object.fromEntries(names.sort().map((name) => [name, versions[name]]));
 }
 
-// The Dockerfile runs it.
+// The Dockerfile runs this script.
 if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   process.stdout.write(`${JSON.stringify(manifestOfImage(), null, 2)}\n`);
 }

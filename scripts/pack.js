@@ -15,9 +15,9 @@ import process from "node:process";
 import { extract } from "tar";
 import { manifestOfPackage } from "./manifest.js";
 
-// `npm run pack [-- <folder>]` makes the tarballs of both packages. The server's has the
-// bundles. npm fetches the packages outside them, except Fastify: the tarball has it with its
-// dependencies, in the versions that were tested, as newer ones refuse Node.js 20.
+// `npm run pack [-- <folder>]` creates the tarballs of both packages. The server's tarball has the
+// bundles. npm installs the packages that they do not contain, except Fastify: the tarball includes
+// it with its dependencies in the tested versions, because newer ones reject Node.js 20.
 
 const target = resolve(process.argv[2] ?? ".");
 const scratch = mkdtempSync(join(tmpdir(), "foyer-pack-"));
@@ -29,7 +29,7 @@ try {
   const folder = join(scratch, "package");
   const manifest = { ...manifestOfPackage(), bundleDependencies: ["fastify"] };
   writeJson(join(folder, "package.json"), manifest);
-  // npm packs the ones that Fastify needs.
+  // npm packs the ones that Fastify depends on.
   const { packages } = readJson("package-lock.json");
   for (const [path, { dev, link }] of Object.entries(packages)) {
     const isShipped = path.startsWith("node_modules/") && !dev && !link;
@@ -40,8 +40,8 @@ try {
   process.stdout.write(`${basename(tarball)}\n`);
 
   /**
-   * Copies an installed package. Where an override gave it another version of a dependency than
-   * it asks for, its manifest names that one, or npm would replace it.
+   * Copies an installed package. If an override changed the version of a dependency, the copied
+   * manifest names that version, or npm would replace it.
    */
   function copy(path) {
     // Packages for other platforms are not installed.
@@ -73,7 +73,7 @@ function pack(folder, destination, ...options) {
   });
 }
 
-/** The name of the package that a path of the lock file is of. */
+/** Returns the name of the package at a path of the lock file. */
 function nameOf(path) {
   return path.slice(path.lastIndexOf("node_modules/") + 13);
 }

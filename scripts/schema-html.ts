@@ -1,4 +1,4 @@
-/** A JSON Schema, as far as Foyer's documents use it. */
+/** The subset of JSON Schema that Foyer's documents use. */
 export interface DocumentSchema {
   $ref?: string;
   description?: string;
@@ -21,22 +21,22 @@ export interface DocumentSchema {
   maximum?: number;
 }
 
-/** Escapes text for HTML, in elements and in quoted attributes. */
+/** Escapes text for HTML elements and quoted attributes. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 
-/** The name of the schema that a reference points to. */
+/** Returns the name of the schema that a reference points to. */
 export const refName = (ref: string): string => ref.slice(ref.lastIndexOf("/") + 1);
 
-/** A value as JSON in HTML. */
+/** Renders a value as JSON, escaped for HTML. */
 export const json = (value: unknown): string => escapeHtml(JSON.stringify(value));
 
 const alternatives = (types: readonly string[]): string => [...new Set(types)].join(" | ");
 
 /**
- * A schema as HTML, in the notation of TypeScript, which is short and known to authors of
+ * Renders a schema as HTML, in TypeScript notation, which is short and familiar to authors of
  * clients. Named schemas become links to `#<name>`.
- * @param indent the spaces before a line of this schema.
+ * @param indent the indentation of the schema's lines.
  */
 export function schemaHtml(schema: DocumentSchema, indent = ""): string {
   const { $ref, anyOf, allOf, enum: words, type, items } = schema;
@@ -82,7 +82,7 @@ function objectHtml(
   return `{ [name]: ${schemaHtml(additionalProperties, indent)} }`;
 }
 
-/** The remarks on a field that the notation cannot express. */
+/** Returns the constraints of a field that the notation cannot express, and its description. */
 function noteOf(field: DocumentSchema): string {
   const { description, format, type, items } = field;
   const { minLength, maxLength, minItems, maxItems, minimum, maximum } = field;

@@ -8,32 +8,31 @@ import { WebSocket } from "ws";
 import { startTestServer, type TestServer } from "../testing.js";
 
 // `node dist/scripts/walk.js` counts the files that a chat message, a vote and a PATCH of a room
-// pass, from the frame or request of the sender to the frames of others, in one process with
-// SQLite. A file counts
-// if V8 saw its code run in each of several walks, on the loop or in a writer thread. So the
-// code of the start, of a login and of timers does not count. Of some files only a getter or a
-// look at a type runs: a reader knows them by their names, and they are listed apart. `--lines`
-// prints the lines that ran.
+// run through, from the sender's frame or request to the frames of others, in one process with
+// SQLite. A file counts if V8 saw its code run in every one of several walks, in the event loop or
+// in a writer thread. So the code of startup, logins and timers does not count. Files of which only
+// a few lines run, such as a getter or a type check, are listed separately: a reader knows them by
+// their names. `--lines` prints the lines that ran.
 
-/** How many walks have to pass a file. Timers run in some of them only. */
+/** Number of walks that must all run a file. Timers run in only some of them. */
 const WALKS = 12;
 
-/** How long a walk may take after its last frame, in milliseconds. */
+/** Time for a walk to finish after its last frame, in milliseconds. */
 const REST = 40;
 
-/** How many lines of a file run, at most, for a reader to know it by its name. */
+/** Maximum number of executed lines of a file that a reader knows by its name. */
 const GLANCE = 6;
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
-/** A part of a script, which contains others, and how often it ran. */
+/** A range of a script, which may contain other ranges, and its execution count. */
 interface Range {
   startOffset: number;
   endOffset: number;
   count: number;
 }
 
-/** A part of what V8 reports. */
+/** The used part of V8's coverage report. */
 interface Coverage {
   result: {
     url: string;
@@ -41,13 +40,13 @@ interface Coverage {
   }[];
 }
 
-/** Figures without the code of a thread would be too low. */
+/** Makes the script fail, because figures without the code of a thread would be too low. */
 function failed(error: unknown): void {
   console.error(error);
   process.exitCode = 1;
 }
 
-/** Counts what runs, in this thread and in those that it starts. */
+/** Records which lines run in this thread and in the threads that it starts. */
 class Counter {
   readonly #session = new Session();
   readonly #workers = new Map<string, (method: string) => Promise<Coverage>>();
@@ -87,7 +86,7 @@ class Counter {
     await session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
-  /** The lines that ran since the last call, as `file:line`. */
+  /** Returns the lines that ran since the last call, as `file:line`. */
   async take(): Promise<Set<string>> {
     const method = "Profiler.takePreciseCoverage";
     const all = await Promise.all([
@@ -118,9 +117,9 @@ function sourceOf(path: string): string {
   return source;
 }
 
-/** The numbers of the lines of which code ran, apart from those with a bracket only. */
+/** Returns the numbers of the lines that ran, except those that contain only punctuation. */
 function linesIn(source: string, ranges: readonly Range[]): Set<number> {
-  // The inner ranges come after the outer ones, and decide.
+  // Inner ranges come after the outer ones, and override them.
   const inward = [...ranges].sort(
     (a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset,
   );
@@ -137,7 +136,7 @@ function linesIn(source: string, ranges: readonly Range[]): Set<number> {
   return lines;
 }
 
-/** A user on a websocket. */
+/** A user with a websocket. */
 class User {
   readonly #frames: unknown[][] = [];
   readonly #waiting = new Set<() => void>();
@@ -161,7 +160,7 @@ class User {
     return user;
   }
 
-  /** Waits for a frame, and takes it. */
+  /** Waits for a matching frame, and removes it from the queue. */
   async next(matches: (frame: unknown[]) => boolean): Promise<unknown[]> {
     for (;;) {
       const found = this.#frames.findIndex(matches);
@@ -172,7 +171,10 @@ class User {
 
   #count = 0;
 
-  /** Sends a command. @returns its result. */
+  /**
+   * Sends a command.
+   * @returns its result.
+   */
   async do<T>(name: string, payload: object): Promise<T> {
     const id = ++this.#count;
     this.ws.send(JSON.stringify([name, id, payload]));
@@ -184,13 +186,13 @@ class User {
   }
 }
 
-/** The lines that ran in all of several walks. */
+/** Returns the lines that ran in every walk. */
 async function countOf(
   counter: Counter,
   walk: (turn: number) => Promise<() => Promise<unknown>>,
 ): Promise<Set<string>> {
   let all: Set<string> | undefined;
-  // The first one fills caches.
+  // The first walk only fills caches.
   for (let turn = 0; turn <= WALKS; turn++) {
     const go = await walk(turn);
     await delay(REST * 3);

@@ -9,8 +9,8 @@ type GetModuleInfo = (id: string) => {
 } | null;
 
 /**
- * The modules that a module reaches, itself included.
- * @param follows whether dynamic imports of a module count.
+ * Returns all modules that a module imports, directly or indirectly, including itself.
+ * @param follows returns whether to follow the dynamic import of a module.
  */
 function reachOf(
   id: string,
@@ -28,7 +28,7 @@ function reachOf(
   return found;
 }
 
-/** What most rooms need at once, by dynamic imports. */
+/** Modules that most rooms need immediately, through dynamic imports. */
 const ROOM = [
   "modules/chat.native/View.svelte",
   "modules/livestream.native/View.svelte",
@@ -38,45 +38,50 @@ const ROOM = [
 ];
 
 /**
- * Files with the modules that a page needs at once, as each file more makes a first visit on a
- * slow line later: `base` for all pages, `event` for the event and the console, `visit` for the
- * rest of the event, `room` for a room in it, `frame` for the rest of the console, with the
- * `words` that setup has, too, and `parts` for what is in rooms and in the console.
+ * Returns the shared file for a module that a page needs immediately, because many small files
+ * would slow down a first visit on a slow connection: `base` for all pages, `event` for the page
+ * that invites to the event and the console, `join` for the rest of that page, `visit` for the event
+ * behind it, `room` for the event's rooms, `frame` for the rest of the console, `words` for modules that the console shares with setup, and `parts` for
+ * modules that the event behind that page shares with the console.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
-  // What starts a page must not run where another page needs a module beside it.
+  // An entry point must not run when another page loads a module from the same file.
   if (/\/main\.ts$/.test(id)) return null;
   const reached = (...entries: string[]) =>
     entries.some((it) => reachOf(at(it), getModuleInfo, () => false).has(id));
   const { isOfEvent, isOfConsole } = sidesOf(id, getModuleInfo);
   if (reached("player/main.ts") && (isOfEvent || isOfConsole)) return "base";
-  if (reached("attend/main.ts")) return isOfConsole ? "event" : "visit";
+  if (reached("attend/main.ts")) return isOfConsole ? "event" : "join";
   if (reached("console/main.ts")) {
     if (isOfEvent) return "parts";
     return reached("setup/main.ts") ? "words" : "frame";
   }
+  if (reached("attend/Visit.svelte")) return isOfConsole ? "parts" : "visit";
   if (reached(...ROOM)) return isOfConsole ? "parts" : "room";
   return null;
 }
 
-/** Whether the event and the console ever load a module. */
+/** Whether the event and the console can ever load a module. */
 function sidesOf(id: string, getModuleInfo: GetModuleInfo) {
   const isIn = (entry: string, follows: (id: string) => boolean) =>
     reachOf(at(entry), getModuleInfo, follows).has(id);
   return {
     isOfEvent: isIn("attend/main.ts", () => true),
-    // The console knows all kinds of modules, and shows none.
-    isOfConsole: isIn("console/main.ts", (it) => !/modules\/[^/]+\/View\.svelte$/.test(it)),
+    // The console lists all kinds of modules but renders none.
+    isOfConsole: isIn(
+      "console/main.ts",
+      (it) => !/modules\/[^/]+\/View\.svelte$|call\/parts\.ts$/.test(it),
+    ),
   };
 }
 
-/** The name of a file, which Vite writes for `[name]`. */
-const shortened = (name: string) => (name.startsWith("shared") ? "shared" : "[name]");
+/** A chunk's name: `shared`, or Vite's default up to a dot, which the server does not serve. */
+const shortened = (name: string) => (name.startsWith("shared") ? "shared" : name.split(".")[0]!);
 
-/** Builds the pages into dist/pages; `npm run build` runs it when a source has changed. */
+/** Builds the pages into dist/pages. `npm run build` runs this build when a source has changed. */
 export default defineConfig({
   root: at("."),
-  // Every URL is relative: a proxy may serve Foyer under any path.
+  // URLs are relative because a proxy may serve Foyer under any path.
   base: "./",
   publicDir: at("public"),
   plugins: [svelte({ configFile: at("svelte.config.js") })],
@@ -84,12 +89,12 @@ export default defineConfig({
     outDir: at("../dist/pages"),
     emptyOutDir: true,
     assetsDir: "web",
-    // The policy of the pages allows no data: scripts or styles.
+    // The pages' content security policy forbids `data:` scripts and styles.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
-    // They know light-dark() of CSS, by which tokens.css has both color schemes.
+    // These browsers support light-dark(), which tokens.css uses for both color schemes.
     target: ["chrome123", "firefox121", "safari17.5"],
-    // hls.js is as large, and is loaded for a stream only.
+    // hls.js is about this large, but is loaded for streams only.
     chunkSizeWarningLimit: 600,
     license: { fileName: "web/licenses.md" },
     rolldownOptions: {
@@ -101,20 +106,21 @@ export default defineConfig({
         worker: at("worker/worker.ts"),
       },
       output: {
-        // Browsers look for another version of a worker at its address.
+        // Browsers check for a new version of a worker at its fixed address.
         entryFileNames: ({ name }) =>
           name === "worker" ? "web/worker.js" : "web/[name]-[hash].js",
-        // The names of shared files would list all that share them.
+        // By default, the name of a shared file would list everything that shares it.
         chunkFileNames: ({ name }) => `web/${shortened(name)}-[hash].js`,
         assetFileNames: ({ names: [name = ""] }) => `web/${shortened(name)}-[hash][extname]`,
         codeSplitting: {
-          // Where a module belongs is said for each of them.
+          // Each module is assigned to a file individually.
           includeDependenciesRecursively: false,
-          // Without groups, a room would be thirty files, most of them with a few lines.
+          // Without groups, a room would load thirty files, most of them with a few lines.
           groups: [
             { name: (id, chunks) => commonOf(id, (of) => chunks.getModuleInfo(of)) },
             {
-              // Apart, so that no page loads the file of another for a module in it.
+              // Separate files, so that no page loads another page's file for a single module in
+              // it.
               name(id, chunks) {
                 const sides = sidesOf(id, (of) => chunks.getModuleInfo(of));
                 if (!sides.isOfConsole) return "shared-event";

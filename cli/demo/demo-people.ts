@@ -1,23 +1,21 @@
 import type { Live } from "../../client/live.js";
 
-// Simulated people, who show a visitor of the demo what an event feels like.
+// Simulated people, who show visitors to the demo what an event feels like.
 
-// What the simulated people of the demo do, in this order.
-
-/** Something that a person does in a room. */
-export type Act =
+/** An action that a simulated person performs in a room. */
+export type DemoAct =
   | { readonly say: string }
   | { readonly ask: string }
   /** A floating reaction. */
   | { readonly react: "👏" | "❤️" | "👍" }
-  /** Votes in the open poll: for another option each time. */
+  /** Votes in the open poll, for an option that varies from vote to vote. */
   | "vote"
-  /** Votes for the first question that the person has not voted for. */
+  /** Votes for the first visible question that the person has not voted for yet. */
   | "support";
 
-export type Beat = readonly [by: string, room: string, act: Act];
+export type Beat = readonly [by: string, room: string, act: DemoAct];
 
-/** What is said once. */
+/** Actions that are played once, in this order. */
 export const SCRIPT: readonly Beat[] = [
   ["Jonas", "Main stage", { react: "👏" }],
   ["Yuki", "Main stage", { say: "Hello from the train. The picture is sharp even here." }],
@@ -47,49 +45,53 @@ export const SCRIPT: readonly Beat[] = [
   ["Adaeze", "Main stage", { say: "Vote in the poll, it is nearly a draw!" }],
 ];
 
-/** What they do when all is said. */
+/** Actions that repeat once the script is over. */
 export const IDLE: readonly Beat[] = SCRIPT.filter(
   ([, , act]) => typeof act === "string" || "react" in act,
 );
 
-/** How long the people of the demo wait for what, in milliseconds. */
+/** The simulation's intervals, in milliseconds. */
 export interface DemoPace {
-  /** Between two looks for visitors. */
+  /** Between two checks for visitors. */
   readonly look: number;
-  /** Between two acts while there is something to say. */
+  /** Between two actions of the script. */
   readonly beat: number;
-  /** Between two acts when all is said. */
+  /** Between two actions after the script is over. */
   readonly idle: number;
 }
 
 const PACE: DemoPace = { look: 1000, beat: 4000, idle: 15_000 };
 
-/** From how many other connections on the people of the demo go: then there is life enough. */
+/**
+ * Number of visitors' connections above which the simulated people leave, because the event is then
+ * lively enough.
+ */
 const ENOUGH = 20;
 
-/** Within this time, a text is not repeated in a room, in milliseconds. */
+/** Time within which a message is not repeated in a room, in milliseconds. */
 const FRESH = 60 * 60_000;
 
-/** The connections of the demo, and how to be one of its people. */
+/** Access to the demo world's connections, and to logins for the simulated people. */
 export interface DemoPorts {
-  /** How many websockets are in the world, with the simulated people. */
+  /** Returns the number of websockets in the world, including the simulated people. */
   readonly connections: () => number;
-  /** Logs in a person. */
+  /** Logs a simulated person in. */
   readonly enter: (name: string) => Promise<Live>;
 }
 
 /**
- * People who talk, ask, vote and clap while others are connected. They use the server as any
- * client does. What fails is left out: an organizer may have changed the demo.
+ * Simulated people who talk, ask, vote and clap while a few visitors are connected. They use the
+ * server through the same client as any other program. Failed actions are skipped, since an
+ * organizer may have changed the demo.
  */
 export class DemoPeople {
   readonly #ports: DemoPorts;
   readonly #pace: DemoPace;
   readonly #people = new Map<string, Live>();
   readonly #timer: NodeJS.Timeout;
-  /** The next thing in the script. */
+  /** Index of the next action in the script. */
   #next = 0;
-  /** When the next thing is due, on the clock of the process. */
+  /** Due time of the next action, on the `performance.now()` clock. */
   #due = 0;
   #acting = false;
   #stopped = false;
@@ -101,7 +103,7 @@ export class DemoPeople {
     this.#timer.unref();
   }
 
-  /** They leave for good. */
+  /** Disconnects all simulated people for good. */
   stop(): void {
     this.#stopped = true;
     clearInterval(this.#timer);
@@ -153,7 +155,7 @@ export class DemoPeople {
     return live;
   }
 
-  /** Votes in the open poll of a room. */
+  /** Votes in a room's open poll, if there is one. */
   async #vote(live: Live, room: string): Promise<void> {
     const polls = await live.call("poll.list", { room });
     const poll = polls.find(({ state }) => state === "open");

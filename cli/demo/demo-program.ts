@@ -7,11 +7,12 @@ import { hostOf, newFileKey } from "../../db/rules/file-rows.js";
 import type { DocumentSession, ProgramDocument } from "../../schemas/documents/program-document.js";
 import type { EventDates } from "../../schemas/event-dates.js";
 
-// The program of the demo: it began an hour ago, and lasts five more.
+// The demo's program. It begins an hour before the time at which it is created, and lasts six
+// hours.
 
-/** Pictures of the demo, as SVG. They are drawn here, as a package has no room for photos. */
+/** The demo's pictures are drawn as SVG, because photos would be too large for the package. */
 
-/** Two colors for each picture, from left above to right below. */
+/** The two colors of each picture's gradient, from the top left to the bottom right. */
 const COLORS = [
   ["#0f766e", "#22d3ee"],
   ["#7c3aed", "#f472b6"],
@@ -29,7 +30,7 @@ const svg = (width: number, height: number, n: number, inner: string) => {
 const circle = (x: number, y: number, r: number, opacity: number) =>
   `<circle cx="${x}" cy="${y}" r="${r}" fill="#fff" fill-opacity="${opacity}"/>`;
 
-/** The picture of a speaker: a person, with another posture for each number. */
+/** Draws a speaker's portrait. The number determines the colors and the position of the background circle. */
 const portrait = (n: number): string =>
   svg(
     400,
@@ -40,7 +41,7 @@ const portrait = (n: number): string =>
       `<path d="M60 400c0-92 62-142 140-142s140 50 140 142z" fill="#fff" fill-opacity="0.92"/>`,
   );
 
-/** The picture of a room, or the cover of the event. */
+/** Draws a room's picture, or the event's cover. */
 const scenery = (n: number): string =>
   svg(
     1280,
@@ -61,7 +62,7 @@ const scenery = (n: number): string =>
 
 const MINUTE = 60_000;
 
-/** The speakers, and what they do. They are invented. */
+/** The fictional speakers, with their biographies and organizations. */
 const SPEAKERS = [
   ["Mira Okonkwo", "Runs sign-up for large events", "Harbor Events"],
   ["Jonas Lindqvist", "Builds servers that stay small", "Nordlicht"],
@@ -72,7 +73,7 @@ const SPEAKERS = [
 ] as const;
 type Speaker = (typeof SPEAKERS)[number][0];
 
-/** A session: its room, its begin and its end in minutes from the beginning, and its speakers. */
+/** A session: its room, its start and end in minutes since the start of the program, and its speakers. */
 type Slot = [
   room: string,
   from: number,
@@ -154,13 +155,13 @@ const SLOTS: Slot[] = [
   ],
 ];
 
-/** How long the program lasts, in minutes. */
+/** Duration of the program, in minutes. */
 const PROGRAM_MINUTES = 360;
 
 /**
- * The program as a document.
- * @param start in milliseconds since 1970.
- * @param pictures the address of the picture of each speaker, in their order.
+ * Returns the program as a document.
+ * @param start the start of the program, in milliseconds since 1970.
+ * @param pictures the URL of each speaker's picture, in the order of the speakers.
  */
 function documentOf(start: number, pictures: readonly string[]): ProgramDocument {
   const at = (minutes: number) => new Date(start + minutes * MINUTE).toISOString();
@@ -185,21 +186,21 @@ function documentOf(start: number, pictures: readonly string[]): ProgramDocument
 const keyOf = (name: Speaker): string =>
   `demo-${SPEAKERS.findIndex(([known]) => known === name) + 1}`;
 
-/** Where the demo is made. */
+/** The demo's environment. */
 export interface DemoPlace {
   readonly store: Store;
   readonly files: FileStore;
-  /** The id of its world. */
+  /** The id of the demo world. */
   readonly world: string;
-  /** Where clients find the server. */
+  /** The URL at which clients reach the server. */
   readonly address: string;
-  /** In milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly now: number;
 }
 
 /**
- * Gives the demo a program for today if it has none, or the one of an earlier day is over. A program of the
- * organizer's own stays.
+ * Schedules a program that is already in progress, if the demo world has no sessions or if its last
+ * demo program is over. A program that contains an organizer's own sessions is kept.
  */
 export async function scheduleDemo(place: DemoPlace): Promise<void> {
   const { store, world, now, address } = place;
@@ -213,14 +214,14 @@ export async function scheduleDemo(place: DemoPlace): Promise<void> {
   await importDocument(store, world, documentOf(start, pictures), {}, sight);
 }
 
-/** Whether all of the program is the demo's. */
+/** Whether every session of the program belongs to the demo. */
 const isOurs = ({ sessions }: Program): boolean =>
   sessions.every(({ value }) => value.import_id?.startsWith("demo-session-"));
 
 const isOver = ({ sessions }: Program, now: number): boolean =>
   sessions.every(({ value }) => value.ends_at === null || Date.parse(value.ends_at) < now);
 
-/** The addresses of the pictures of the speakers: those that they have, or new ones. */
+/** Returns the URLs of the speakers' pictures. Uploads the pictures that are missing. */
 async function picturesOf(place: DemoPlace, { speakers }: Program): Promise<string[]> {
   const known = new Map(speakers.map(({ value }) => [value.import_id, value.picture]));
   const pictures: string[] = [];
@@ -233,11 +234,11 @@ async function picturesOf(place: DemoPlace, { speakers }: Program): Promise<stri
   return pictures;
 }
 
-/** The path of an upload in its address, whatever server had it. */
+/** Returns the path in an upload's URL, without the server's address. */
 const pathOf = (url: string | null | undefined): string | undefined =>
   /\/media\/pub\/.*$/.exec(url ?? "")?.[0];
 
-/** Gives the rooms without a picture one. */
+/** Adds a picture to each room that has none. */
 async function decorateRooms(place: DemoPlace): Promise<void> {
   const { store, world } = place;
   const rooms = await store.rooms.all(world, { page: 1, pageSize: 100 });
@@ -249,7 +250,10 @@ async function decorateRooms(place: DemoPlace): Promise<void> {
   }
 }
 
-/** Puts the dates of the event and its cover into the settings of the world. */
+/**
+ * Writes the event's dates, tagline, location and cover to the world's settings. An existing
+ * tagline, an existing location and an uploaded cover are kept.
+ */
 async function announceDates(place: DemoPlace, start: number): Promise<void> {
   const { store, world } = place;
   const found = await store.worlds.get(world);
@@ -268,7 +272,10 @@ async function announceDates(place: DemoPlace, start: number): Promise<void> {
   await store.worlds.configure(world, { config: { event } });
 }
 
-/** @returns the address of the picture. */
+/**
+ * Uploads a picture.
+ * @returns the picture's URL.
+ */
 async function uploadPicture(
   { store, files, world, address }: DemoPlace,
   picture: string,

@@ -1,48 +1,61 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
+import type { InvitationRecord } from "../../db/contract/invitation-store.js";
 import type { Store } from "../../db/contract/store.js";
 import { draftWorld } from "../../db/world-management.js";
 import type { ChatCopy, EventCopy } from "../../schemas/documents/chat-history.js";
 import type { PollCopy, QuestionCopy } from "../../schemas/documents/votes-copy.js";
 import type { RoomRecord, UserCopy, WorldCopy } from "../../schemas/documents/world-document.js";
+import { HOST_ROLE } from "../../schemas/plain/invitations.js";
 import type { World } from "../../schemas/worlds.js";
 
-// The demo world shows an event under way to people who try Foyer.
+// The demo world, which shows an event in progress to people who try Foyer.
 
 /** The id of the demo world. */
 export const DEMO = "sample";
 
-/** Who opens the console of the demo world by the link that `foyer serve --demo` prints. */
-export const DEMO_HOST = { uid: "demo-host", profile: { display_name: "Host" } };
+/** The person that the link to the demo's console signs in, which `foyer serve --demo` prints. */
+const DEMO_HOST = { uid: "demo-host", name: "Host", role: HOST_ROLE };
+
+/** Returns the invitation of the demo's host, which the first start makes. */
+export async function demoHost({ invitations }: Store): Promise<InvitationRecord> {
+  const known = await invitations.byUser(DEMO, DEMO_HOST.uid);
+  return known ?? (await invitations.create(DEMO, [DEMO_HOST]))[0]!;
+}
 
 /**
  * Creates the demo world in an empty store, in one write.
- * @returns the demo world; undefined if the store has other worlds and not this one.
+ * @param hasCalls whether the server has LiveKit. If so, the Hallway gets a call, and the Workshop
+ * gets a stage.
+ * @returns the demo world, or undefined if the store has only other worlds.
  */
-export async function ensureDemo(store: Store): Promise<World | undefined> {
+export async function ensureDemo(store: Store, hasCalls = false): Promise<World | undefined> {
   const [any] = await store.worlds.list({ limit: 1 });
   if (any) return (await store.worlds.get(DEMO))?.value;
-  return (await store.worlds.import(demoWorld(Date.now()))).world.value;
+  return (await store.worlds.import(demoWorld(Date.now(), hasCalls))).world.value;
 }
 
-/** The names of the people of the demo. They are invented. */
+/** The names of the demo's fictional people. */
 const NAMES = ["Mira", "Jonas", "Adaeze", "Tomás", "Yuki", "Leila", "Priya", "Sven"] as const;
 type Name = (typeof NAMES)[number];
 
-/** A person of the demo as a token names them: a guest could take the name of another guest. */
+/**
+ * Returns a simulated person's data for a token. Simulated people are not guests, because a guest
+ * could take another guest's name.
+ */
 export const personOf = (name: string) => ({
   uid: `demo-${name.toLowerCase()}`,
   profile: { display_name: name },
   traits: name === "Mira" ? ["speaker"] : [],
 });
 
-/** The path of the stream at the stage. */
+/** The path of the main stage's stream. */
 const STREAM = "/demo/stream.m3u8";
 
 /**
- * Gives the stream of the demo the address of this server, as pages of other origins
- * cannot use a path. An organizer's own stream stays.
- * @param address where clients find the server.
+ * Replaces the demo's stream path with a URL on this server, because pages on other origins cannot
+ * use a path. An organizer's own stream is kept.
+ * @param address the URL at which clients reach the server.
  */
 export async function pointDemo(store: Store, address: string): Promise<void> {
   const url = address + STREAM;
@@ -116,6 +129,12 @@ const backstage: RoomDraft = {
   permission_config: { "room.view": [["speaker", "admin"]] },
   sorting_priority: 6,
 };
+
+/** Returns the call module of one of the demo's rooms, or an empty list if the room has no call. */
+const callIn = (room: RoomDraft) =>
+  room === hallway || room === workshop
+    ? [{ type: "call.native", config: { mode: room === workshop ? "stage" : "call" } }]
+    : [];
 
 /** A message: its author, its age in minutes, and its reactions. */
 type Said = [by: Name, minutes: number, text: string, reactions?: Record<string, Name[]>];
@@ -203,8 +222,11 @@ const poll: [option: string, voters: Name[]][] = [
   ["I am only looking around", ["Yuki"]],
 ];
 
-/** @param now in milliseconds since 1970. */
-export function demoWorld(now: number): WorldCopy {
+/**
+ * Returns the demo world.
+ * @param now in milliseconds since 1970.
+ */
+export function demoWorld(now: number, hasCalls = false): WorldCopy {
   const { config, ...world } = draftWorld({
     id: DEMO,
     title: "Foyer Open House",
@@ -216,6 +238,7 @@ export function demoWorld(now: number): WorldCopy {
   const rooms = [mainStage, sideStage, workshop, hallway, helpDesk, backstage].map((room) => ({
     id: randomUUID(),
     ...room,
+    module_config: [...(hasCalls ? callIn(room) : []), ...room.module_config!],
   }));
   const [stage, side, work, hall, desk, back] = rooms.map(({ id }) => id);
 
@@ -248,7 +271,7 @@ export function demoWorld(now: number): WorldCopy {
   const chat: ChatCopy = {
     channels: said.map(([id, list]) => ({
       id,
-      // Members leave a volatile channel with their connection.
+      // Members of a volatile channel leave it when they disconnect.
       members:
         id === stage || id === side
           ? []
@@ -301,7 +324,10 @@ export function demoWorld(now: number): WorldCopy {
   };
 }
 
-/** The time zone of this machine, as it is now. To load the data of all zones takes 6 MiB. */
+/**
+ * Returns this machine's current time zone. The shortcut for UTC avoids loading the data of all
+ * zones, which takes 6 MiB.
+ */
 const timezoneAt = (now: number): string =>
   new Date(now).getTimezoneOffset() === 0
     ? "UTC"

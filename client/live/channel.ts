@@ -16,7 +16,7 @@ import {
   Sender,
   type SendOptions,
 } from "./outbox.js";
-import { isOfWorld, type LiveState } from "./state.js";
+import { isWorldPush, type LiveState } from "./state.js";
 import {
   eventsBefore,
   type JoinOptions,
@@ -26,15 +26,15 @@ import {
   Subscription,
 } from "./subscription.js";
 
-/** Which part of the history is read. */
+/** Selects a part of the history. */
 export interface HistoryOptions {
-  /** Only events before this id. Default: all. */
+  /** Selects only events before this id. Default: all events. */
   before?: number;
-  /** How many events, 1 to 1,000. Default: 25. */
+  /** Maximum number of events, from 1 to 1,000. Default: 25. */
   count?: number;
 }
 
-/** The work behind a {@link Channel}. */
+/** The internal parts of a {@link Channel}. */
 interface ChannelParts {
   readonly subscription: Subscription;
   readonly membership: Membership;
@@ -44,8 +44,8 @@ interface ChannelParts {
 }
 
 /**
- * The chat of a room, or a direct channel. Iterating gives each new event once, in the
- * order of their ids, across reconnections:
+ * A room's chat, or a direct channel. Iteration yields each new event once, in order of event id,
+ * across reconnections:
  *
  * ```ts
  * for await (const event of live.channel(room)) show(event);
@@ -55,7 +55,7 @@ export class Channel implements AsyncIterable<SentEvent> {
   readonly #client: Client;
   readonly #parts: ChannelParts;
 
-  /** Use `live.channel(id)`. */
+  /** Use `live.channel(id)` instead. */
   constructor(
     client: Client,
     readonly id: string,
@@ -65,67 +65,72 @@ export class Channel implements AsyncIterable<SentEvent> {
     this.#parts = parts;
   }
 
-  /** The users who occur in events, by id; at most the last 10,000 of all channels. */
+  /**
+   * The users who appear in events, by id. The client keeps the 10,000 users that it received last,
+   * across all channels.
+   */
   get users(): ReadonlyMap<string, PublicUser> {
     return this.#parts.users.all;
   }
 
-  /** The id of the event up to which the user has read; 0 for none. */
+  /** The id of the last event that the user has read, or 0 if there is none. */
   get readPointer(): number {
     return this.#client.state?.readPointers[this.id] ?? 0;
   }
 
-  /** Whether there are events after the read pointer, as far as the server reported. */
+  /** Whether the server has reported events after the read pointer. */
   get isUnread(): boolean {
     const pointer = this.#client.state?.unreadPointers[this.id] ?? 0;
     return pointer > this.readPointer;
   }
 
-  /** How many mentions and direct messages the user has not read. */
+  /** Number of mentions and direct messages that the user has not read yet. */
   get notifications(): number {
     return this.#client.state?.notificationCounts[this.id] ?? 0;
   }
 
-  /** The messages that a page shows while they are on their way. */
+  /** Messages that are being sent, for display on a page. */
   get outbox(): Outbox {
     return this.#parts.outbox;
   }
 
   /**
-   * The user's membership, as far as is known: lasting, as for everybody in a direct channel;
-   * volatile, until the user's connections end; or none.
+   * The user's membership, as far as the client knows: `lasting` (always, in a direct channel),
+   * `volatile` (until the user's connections end), or `none`.
    */
   get membership(): "lasting" | "volatile" | "none" {
     return this.#parts.membership.kind;
   }
 
-  /** New events from now on. */
+  /** Yields new events from now on. */
   [Symbol.asyncIterator](): AsyncIterableIterator<SentEvent, undefined> {
     return this.events();
   }
 
   /**
-   * New events. The iteration ends with `close()`; it throws a {@link LiveError} when the
-   * channel is lost, or when the server turns the client away.
-   * @param options.after gives all events after this id; 0 begins with the first event.
+   * Yields new events. The iteration ends when the client is closed. It throws a {@link LiveError}
+   * if the channel is lost, or if the server refuses the client.
+   * @param options.after the id after which all events are yielded; 0 starts with the first event.
    */
   events({ after }: { after?: number } = {}): AsyncIterableIterator<SentEvent, undefined> {
     return this.#parts.subscription.read(after);
   }
 
   /**
-   * A page of the history.
-   * @returns the newest events, oldest first; fewer than `count` only at the beginning.
+   * Fetches a page of the history.
+   * @returns the newest events, oldest first. Fewer than `count` events are returned only at the
+   * beginning of the history.
    */
   history({ before = NEWEST, count = 25 }: HistoryOptions = {}): Promise<SentEvent[]> {
     return eventsBefore(this.#client, this.id, before, count);
   }
 
   /**
-   * Searches the messages of the channel.
-   * @param query each of its words begins a word of the message: 2 to 100 characters.
-   * @param options.before only messages before this id.
-   * @returns 20 at a time, the newest first, and whether there are more before the last one.
+   * Searches the channel's messages.
+   * @param query the words to search for, 2 to 100 characters in total. Each search word matches
+   * the beginning of a word in a message.
+   * @param options.before returns only messages before this id.
+   * @returns up to 20 matching messages, newest first, and whether there are more matches.
    */
   async search(
     query: string,
@@ -136,7 +141,7 @@ export class Channel implements AsyncIterable<SentEvent> {
     return { results: results.map(plainEvent), more };
   }
 
-  /** The pages of the history, from the newest back to the beginning. */
+  /** Yields the history page by page, from the newest page back to the first. */
   async *pages({ before, count = 25 }: HistoryOptions = {}): AsyncGenerator<
     SentEvent[],
     undefined
@@ -150,25 +155,67 @@ export class Channel implements AsyncIterable<SentEvent> {
   }
 
   /**
-   * Sends a message, after those sent before. It waits for connections.
-   * @param content a text, or the content of a message of any type.
-   * @param options.timeout no limit by default.
+   * Sends a message after all messages that were queued before it. Without a connection, the
+   * message waits.
+   * @param content plain text, or the content of a message of any type.
+   * @param options.timeout unlimited by default.
    */
   send(content: string | MessageContent, options?: SendOptions): Message {
     return this.#parts.outbox.send(content, undefined, options);
   }
 
-  /** Replaces the content of an own message, like {@link send}. */
+  /** Replaces the content of one of the user's own messages. The edit is queued like a message; see {@link send}. */
   edit(event: number, content: string | MessageContent, options?: CallOptions): Message {
     return this.#parts.outbox.send(content, event, options);
   }
 
-  /** Deletes an own message, or, as a moderator, any message; like {@link send}. */
-  delete(event: number, options?: CallOptions): Promise<SentEvent> {
-    return this.#parts.outbox.send({ type: "deleted" }, event, options);
+  /**
+   * Deletes one of the user's own messages or, for a moderator, any message. The deletion is queued
+   * like a message; see {@link send}.
+   */
+  async delete(event: number, options?: CallOptions): Promise<SentEvent> {
+    // Deletions never wait for a moderator.
+    return (await this.#parts.outbox.send({ type: "deleted" }, event, options))!;
   }
 
-  /** @param emoji exactly one. */
+  /** Returns the messages that wait for a moderator: all for moderators, or the user's own. */
+  held(): Promise<Commands["chat.held.list"]["result"]> {
+    return this.#client.call("chat.held.list", { channel: this.id });
+  }
+
+  /**
+   * Sends a message that waits, as a moderator.
+   * @param held the id under which it waits.
+   * @returns the id of its event.
+   */
+  async approve(held: string): Promise<number> {
+    return (await this.#client.call("chat.approve", { channel: this.id, event: held })).id;
+  }
+
+  /**
+   * Erases a message that waits, as a moderator.
+   * @param held the id under which it waits.
+   * @param reason the reason that the author of the message reads.
+   */
+  async reject(held: string, reason?: string): Promise<void> {
+    const payload = { channel: this.id, event: held, ...(reason !== undefined && { reason }) };
+    await this.#client.call("chat.reject", payload);
+  }
+
+  /** Reports a message to the moderators. @param text up to 500 characters. */
+  async report(
+    event: number,
+    reason: Commands["chat.report"]["payload"]["reason"],
+    text?: string,
+  ): Promise<void> {
+    const payload = { channel: this.id, event, reason, ...(text !== undefined && { text }) };
+    await this.#client.call("chat.report", payload);
+  }
+
+  /**
+   * Adds a reaction to an event.
+   * @param emoji a single emoji.
+   */
   react(event: number, emoji: string): Promise<Commands["chat.react"]["result"]> {
     return this.#react(event, emoji, false);
   }
@@ -178,9 +225,9 @@ export class Channel implements AsyncIterable<SentEvent> {
   }
 
   /**
-   * Listens to changed reactions for as long as an iteration over the channel runs.
+   * Listens to changes to reactions while an iteration over the channel is running.
    * @param listener receives the whole event.
-   * @returns ends it.
+   * @returns a function that removes the listener.
    */
   onReaction(listener: (event: SentEvent) => unknown): () => void {
     return this.#client.on("chat.event.reaction", (event) =>
@@ -189,20 +236,21 @@ export class Channel implements AsyncIterable<SentEvent> {
   }
 
   /**
-   * Marks the channel as read, at most once a second; the last call counts. `onError`
-   * gets the refusal.
-   * @param event up to this one; by default, up to the newest one that the client got.
+   * Marks the channel as read. At most one read mark is sent per second, for the last call. If the
+   * server refuses the read mark, the error is passed to `onError`.
+   * @param event the id of the last event that the user has read; defaults to the newest event
+   * received.
    */
   markRead(event?: number): void {
     this.#parts.readMark.set(event);
   }
 
-  /** Becomes a member, to send and react. */
+  /** Makes the user a member, who can send and react. */
   join(options: JoinOptions = {}): Promise<ChannelState> {
     return this.#parts.membership.join(options);
   }
 
-  /** Becomes a member unless the user is one. It waits for connections. */
+  /** Makes the user a member, unless the user is already a member. Without a connection, the call waits. */
   ensureMember(): Promise<void> {
     return this.#parts.membership.ensure();
   }
@@ -210,7 +258,7 @@ export class Channel implements AsyncIterable<SentEvent> {
   /** Ends the membership, or hides a direct channel. */
   async leave(): Promise<void> {
     await this.#parts.membership.leave();
-    // The server has ended the subscription.
+    // The server has already ended the subscription.
     this.#parts.subscription.renew();
   }
 
@@ -235,11 +283,11 @@ interface ChatFields {
 
 interface Entry extends ChannelParts {
   readonly channel: Channel;
-  /** Whether the user could read it, when last seen; undefined if it was not known yet. */
+  /** Whether the user may read the room's chat, as of the last check; undefined if this is not known yet. */
   isReadable: boolean | undefined;
 }
 
-/** The channels in use, and the client's state of all chats. */
+/** The channels in use, and their shared state. */
 export class Channels {
   readonly #client: Client;
   readonly #report: (error: unknown) => void;
@@ -255,7 +303,7 @@ export class Channels {
     this.#report = report;
   }
 
-  /** @returns the same object for the same id. */
+  /** Returns the channel with the given id. Repeated calls return the same object. */
   get(id: string): Channel {
     const known = this.#byId.get(id);
     if (known) return known.channel;
@@ -299,7 +347,7 @@ export class Channels {
     }
   }
 
-  /** Applies the server's answer to a command. */
+  /** Applies the server's response to a command. */
   answered(name: string, result: unknown): void {
     if (name.startsWith("chat.")) this.#apply(result as ChatFields);
   }
@@ -313,18 +361,18 @@ export class Channels {
       const { id } = data as Pushes["room.delete"];
       const error = new LiveError("room.unknown", "The room was deleted.");
       this.#byId.get(id)?.subscription.end(error);
-    } else if (isOfWorld(name)) this.#worldUpdated();
+    } else if (isWorldPush(name)) this.#worldUpdated();
   }
 
-  /** @param error why the client ended. */
+  /** @param error the reason why the client ended. */
   end(error: LiveError): void {
     this.#ended = error;
     for (const entry of this.#byId.values()) end(entry, error);
   }
 
   /**
-   * Subscribes again if the right to read changed. The user may also have subscribed to a
-   * room, and lost the right, before the client received the room.
+   * Resubscribes if the right to read has changed. An unknown right counts as changed, too: the
+   * user may have subscribed to a room and lost the right before the client learned of the room.
    */
   #worldUpdated(): void {
     for (const [id, entry] of this.#byId) {
@@ -351,7 +399,7 @@ export class Channels {
   }
 }
 
-/** Ends the work of a channel, without an error if the program closed the client. */
+/** Ends a channel's activity. If the application closed the client, the iterations end without an error. */
 function end(entry: Entry, error: LiveError): void {
   const { subscription, membership, outbox, readMark } = entry;
   subscription.close(error.code === "client.closed" ? undefined : error);
@@ -360,7 +408,7 @@ function end(entry: Entry, error: LiveError): void {
   readMark.end();
 }
 
-/** Whether a room shows its chat to the user; false for direct channels. */
+/** Whether a room's chat is visible to the user; false for direct channels. */
 function isReadable(state: LiveState | undefined, id: string): boolean {
   const room = state?.rooms.find((room) => room.id === id);
   return (
@@ -371,14 +419,15 @@ function isReadable(state: LiveState | undefined, id: string): boolean {
 }
 
 /**
- * The users that a server sent with chats. It sends each user once to a connection, for all
- * channels together, so all channels of a client share them.
+ * The users that the server has sent along with chat events. The server sends each user only once
+ * per connection, even if the user appears in several channels, so all channels of a client share
+ * this collection.
  */
 class KnownUsers {
   readonly #max: number;
   readonly #byId = new Map<string, PublicUser>();
 
-  /** @param max how many are kept: the last ones sent. */
+  /** @param max the maximum number of users to keep. The users received last are kept. */
   constructor(max: number) {
     this.#max = max;
   }
@@ -399,10 +448,13 @@ class KnownUsers {
   }
 }
 
-/** The shortest pause between two read marks to the server, in milliseconds. */
+/** Minimum interval between two read marks sent to the server, in milliseconds. */
 const READ_MARK_INTERVAL_MS = 1000;
 
-/** Sends read marks of a channel: the first at once, then at most the latest one per interval. */
+/**
+ * Sends a channel's read marks. The first read mark is sent immediately. After that, only the
+ * latest read mark in each interval is sent.
+ */
 class ReadMark {
   readonly #client: Client;
   readonly #channel: string;
@@ -413,19 +465,19 @@ class ReadMark {
   #isOver = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param report receives the refusal of the server. */
+  /** @param report receives the error if the server refuses a read mark. */
   constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;
     this.#report = report;
   }
 
-  /** Remembers the newest event of the channel. */
+  /** Records that the channel has an event with this id. */
   saw(id: number): void {
     this.#newest = Math.max(this.#newest, id);
   }
 
-  /** @param id the event up to which all is read; the newest one seen by default. */
+  /** @param id the id of the last event that the user has read; defaults to the newest event received. */
   set(id = this.#newest): void {
     if (id === 0) return;
     this.#next = id;

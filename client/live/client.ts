@@ -20,13 +20,16 @@ export interface Client {
   on<N extends EventName>(name: N, listener: Listener<N>): () => void;
 }
 
-/** The first and the longest delay before a call is repeated that the server had no capacity for. */
+/** The initial and the maximum delay before retrying a call that failed for lack of capacity, in milliseconds. */
 const RETRY_DELAY_MS = 1000;
 const MAX_RETRY_DELAY_MS = 30_000;
 
-/** The server doubts whether it executed the call, and may know in a moment. */
+/** The server does not know yet whether the call was executed, but may know soon. */
 const DOUBTFUL = "server.doubtful";
-/** The call may have been executed. Unless the server says so, another one waits for the next connection. */
+/**
+ * The call may have been executed. A later call can find out whether the call was executed, except
+ * after DOUBTFUL, when the server itself needs time to find out.
+ */
 const IN_DOUBT = ["client.disconnected", "client.timeout", "client.unconfirmed", DOUBTFUL];
 /** The call was not executed. */
 const NO_CAPACITY = ["client.overloaded", "protocol.rate_limited", "server.unavailable"];
@@ -34,25 +37,28 @@ const NO_CAPACITY = ["client.overloaded", "protocol.rate_limited", "server.unava
 /** Whether a call that failed with this error may have been executed. */
 export const isInDoubt = ({ code }: LiveError): boolean => IN_DOUBT.includes(code);
 
-/** Waits until the server may know whether it executed a call that failed with this error. */
-export async function decided({ code }: LiveError): Promise<void> {
+/** Waits until the server may know whether it executed the call that failed with this error. */
+export async function waitForOutcome({ code }: LiveError): Promise<void> {
   if (code === DOUBTFUL) await new Promise((done) => setTimeout(done, RETRY_DELAY_MS));
 }
 
-/** Whether a call that failed with this error waited for a connection, or for others, in vain. */
+/**
+ * Whether a call that failed with this error was never sent, because there was no connection or too
+ * many calls were pending.
+ */
 export const isUnsent = ({ code }: LiveError): boolean =>
   code === "client.unreachable" || code === "client.overloaded";
 
-/** Whether it is of use to repeat a call that failed with this error. */
+/** Whether it makes sense to retry a call that failed with this error. */
 const isTransient = (error: LiveError): boolean =>
   isInDoubt(error) || error.code === "client.unreachable" || NO_CAPACITY.includes(error.code);
 
 /**
- * Repeats a call that may be executed twice until the server answers it: after a broken
- * connection on the next one, and with a growing pause while the server is too busy.
- * @param isOver whether the caller has given up; the repetition then ends.
- * @param isRepeated after which errors it is repeated.
- * @throws {LiveError} if the server refuses it for good, or the client ended.
+ * Retries an idempotent call until the server responds: on the next connection if the current
+ * connection breaks, and with increasing delays while the server is too busy.
+ * @param isOver whether the caller has given up, which ends the retries.
+ * @param isRepeated whether to retry after an error.
+ * @throws {LiveError} if the server refuses the call for good, or the client has ended.
  */
 export async function persist<T>(
   call: () => Promise<T>,
@@ -65,7 +71,7 @@ export async function persist<T>(
     } catch (cause) {
       const error = cause as LiveError;
       if (isOver() || !isRepeated(error)) throw error;
-      await decided(error);
+      await waitForOutcome(error);
       if (NO_CAPACITY.includes(error.code)) {
         await new Promise((done) => setTimeout(done, delay));
       }
@@ -75,25 +81,26 @@ export async function persist<T>(
 }
 
 /**
- * A call failed, or the connection ended. `code` is the server's, or one of the
- * client's own:
+ * Thrown if a call fails or the connection ends. `code` is a code from the server, or one of these
+ * codes from the client:
  *
  * - `client.closed`: `close()` was called.
- * - `client.disconnected`: the connection broke while the call was under way. The server
- *   may or may not have executed it.
+ * - `client.disconnected`: the connection broke while the call was in flight. The server may or may
+ *   not have executed the call.
  * - `client.unreachable`: there is no connection. Nothing was sent.
- * - `client.timeout`: no answer came in time. The server may still execute the call.
- * - `client.overloaded`: too many calls are open. Nothing was sent.
- * - `client.canceled`: the program gave up a message before it was sent.
- * - `client.unconfirmed`: an earlier visit sent a message, and ended before the answer.
- * - `client.invalid_frame`: the server sent a frame outside the protocol.
+ * - `client.timeout`: no response arrived in time. The server may still execute the call.
+ * - `client.overloaded`: too many calls are pending. Nothing was sent.
+ * - `client.canceled`: the application canceled a message before it was sent.
+ * - `client.unconfirmed`: the message was sent during an earlier visit, which ended before the
+ *   response arrived.
+ * - `client.invalid_frame`: the server sent a frame that violates the protocol.
  */
 export class LiveError extends Error {
   /**
-   * @param code the reason, as a word for programs.
-   * @param message the reason, as a sentence; the code if the server gave none.
-   * @param details the messages about submitted data by field, in dotted paths.
-   * @param options.cause why the connection broke, if that is the reason.
+   * @param code the reason, as a machine-readable code.
+   * @param message the reason, as a sentence; by default, the code.
+   * @param details the messages about submitted data, by the dotted path of the field.
+   * @param options.cause the reason why the connection broke, if applicable.
    */
   constructor(
     readonly code: string,
@@ -106,7 +113,7 @@ export class LiveError extends Error {
   }
 }
 
-/** An error as the server reports it. */
+/** Converts an error that the server reported. */
 export const errorOf = ({ code, message, details }: LiveProblem): LiveError =>
   new LiveError(code, message, details);
 
@@ -120,37 +127,49 @@ type ClientReason =
   | "unconfirmed"
   | "invalid_frame";
 
-/** An error of the client itself. */
+/** Creates an error that originates in the client. */
 export const clientError = (reason: ClientReason, message: string, cause?: unknown): LiveError =>
   new LiveError(`client.${reason}`, message, {}, cause === undefined ? {} : { cause });
 
 /** All times are in milliseconds. */
 export interface LiveOptions extends Access {
-  /** How long a call may take, and how long a login. Default: 15,000. */
+  /** Timeout for a call, and for a login. Default: 15,000. */
   timeout?: number;
-  /** The longest delay before the first reconnection; it doubles each time. Default: 1,000. */
+  /** Maximum delay before the first reconnection; it doubles with each failure. Default: 1,000. */
   retryDelay?: number;
-  /** The bound of that delay. A connection that lasted ten times as long as the next delay may be resets it. Default: 30,000. */
+  /**
+   * Upper bound of the reconnection delay. A connection that lasted at least ten times as long as
+   * the next maximum delay resets the delay. Default: 30,000.
+   */
   maxRetryDelay?: number;
-  /** After how long without a frame the server is pinged, and how long it may take to answer. Default: 20,000. */
+  /**
+   * Time without a frame after which the server is pinged, and the timeout for the server's pong.
+   * Default: 20,000.
+   */
   heartbeat?: number;
-  /** How many calls may be open at once. The server takes bursts of 300. Default: 200. */
+  /**
+   * The kinds of polls that the application can show: `choice`, `multi`, `words`, `text`, `scale`,
+   * `rank`, `quiz`. The server sends no others, and adds their `settings`. By default, it sends
+   * `choice` and `multi`.
+   */
+  pollKinds?: readonly string[];
+  /** Maximum number of pending calls. The server accepts bursts of 300. Default: 200. */
   maxCalls?: number;
-  /** Used instead of the `WebSocket` of the browser, or of `ws` in Node.js. */
+  /** Replaces the browser's `WebSocket`, or `ws` in Node.js. */
   WebSocket?: SocketClass;
-  /** Takes the errors of listeners. Default: `console.error`. */
+  /** Receives errors that listeners throw, and errors that no caller can handle. Default: `console.error`. */
   onError?: (error: unknown) => void;
 }
 
-/** How a single call differs. */
+/** Options for a single call. */
 export interface CallOptions {
-  /** Within how many milliseconds it must be answered, the wait for a connection included. */
+  /** Timeout in milliseconds, including the wait for a connection. */
   timeout?: number;
 }
 
 /**
- * The part of a WebSocket that the client uses. As in browsers, code that awaits an answer
- * runs before the next message is reported.
+ * The part of a WebSocket that the client uses. As in browsers, code that awaits a response must
+ * run before the next message is reported.
  */
 export interface Socket {
   onopen: (() => void) | null;
@@ -161,19 +180,19 @@ export interface Socket {
   close(code?: number): void;
 }
 
-/** The class of a WebSocket. */
+/** A WebSocket constructor. */
 export type SocketClass = new (url: string) => Socket;
 
 const OPTIONS: object = {
-  // If the other side is gone, the closing handshake would keep the process alive for
-  // 30 seconds by default. The WebSocket of Node.js has no bound at all.
+  // If the peer is gone, the closing handshake would keep the process alive for 30 seconds by
+  // default. Node.js's own WebSocket has no limit at all.
   closeTimeout: 1000,
-  // As in browsers, each message is an event of its own, and promises settle between
-  // two. Otherwise, a push right behind an answer would overtake it.
+  // As in browsers, each message is a separate event, and promises settle between two messages.
+  // Otherwise, a push that arrives right after a response would overtake the response.
   allowSynchronousEvents: false,
 };
 
-/** The WebSocket of a browser, or of `ws` in Node.js. */
+/** Returns the browser's WebSocket class, or `ws` in Node.js. */
 export async function socketClass(): Promise<SocketClass> {
   const { process, WebSocket } = globalThis as {
     process?: { versions?: { node?: string } };
@@ -191,25 +210,25 @@ export async function socketClass(): Promise<SocketClass> {
 
 /** The client's own events. */
 export interface ClientEvents {
-  /** The user's view changed; `live.state` already has this value. */
+  /** The user's view changed; `live.state` already has the new value. */
   "client.state": LiveState;
-  /** There is no connection; in `retryIn` milliseconds the client tries again. */
+  /** The connection was lost, or could not be opened. The client will reconnect in `retryIn` milliseconds. */
   "client.disconnected": { error: LiveError; retryIn: number };
-  /** After a reconnection, a room was entered again. */
+  /** A room was re-entered after a reconnection. */
   "client.room_restored": { room: string; viewers?: PublicUser[] };
-  /** After a reconnection, a room could not be entered again. */
+  /** A room could not be re-entered after a reconnection. */
   "client.room_lost": { room: string; error: LiveError };
-  /** The client ended and stays away: it was closed, or the server turned it away. */
+  /** The client has ended for good: it was closed, or the server refused it. */
   "client.closed": LiveError;
 }
 
-/** All that can be listened to: the pushes of the server, and the client's own events. */
+/** All events that can be listened to: the server's pushes, and the client's own events. */
 export type LiveEvents = Pushes & ClientEvents;
 
-/** The name of an event; also of one that these types do not know. */
+/** The name of an event. Names that these types do not include are allowed, too. */
 export type EventName = keyof LiveEvents | (string & {});
 
-/** Takes the data of an event; it may return a promise. */
+/** Receives an event's data. A listener may return a promise. */
 export type Listener<N extends EventName> = (
   data: N extends keyof LiveEvents ? LiveEvents[N] : unknown,
 ) => unknown;
@@ -219,14 +238,14 @@ export class Listeners {
   readonly #byName = new Map<string, Set<(data: unknown) => unknown>>();
   readonly #report: (error: unknown) => void;
 
-  /** @param report receives the errors of listeners. */
+  /** @param report receives the errors that listeners throw. */
   constructor(report: (error: unknown) => void) {
     this.#report = report;
   }
 
-  /** @returns ends it. */
+  /** @returns a function that removes the listener. */
   add(name: string, listener: (data: unknown) => unknown): () => void {
-    // Of its own, so that a function that is added twice is removed once.
+    // A wrapper, so that removing a function that was added twice removes it only once.
     const own = (data: unknown) => listener(data);
     const all = this.#byName.get(name) ?? new Set();
     this.#byName.set(name, all.add(own));
@@ -238,7 +257,7 @@ export class Listeners {
     };
   }
 
-  /** Calls all listeners in their order. None of them can stop the others. */
+  /** Calls all listeners in order, even if one of them fails. */
   emit(name: string, data: unknown): void {
     for (const listener of [...(this.#byName.get(name) ?? [])]) {
       try {
@@ -251,23 +270,34 @@ export class Listeners {
   }
 }
 
-/** The address of the server, and the caller. */
+/** The server, the world, and the caller's credentials. */
 export interface Access {
-  /** The address of the server, such as `https://rooms.example.org`. */
+  /** The URL of the server, such as `https://rooms.example.org`. */
   baseUrl: string;
   /** The id of the world. */
   world: string;
-  /** A JWT of the world. A function is called before each request and each login. */
+  /**
+   * A JWT for the world, or a function that returns it. The function is called before each request
+   * and each login.
+   */
   token?: string | (() => string | Promise<string>);
-  /** Names a guest without a token. The client chooses the name and keeps it. */
+  /** Identifies a guest without a token. The application chooses the id, and keeps the id for later visits. */
   clientId?: string;
-  /** Beside `clientId`: the token of a link for people without a name, such as `#invite=…`. Only for `Live`. */
+  /**
+   * The token in the `#invite=…` fragment of an invite link that admits people without an account. The token is
+   * sent along with `clientId`. Only `Live` uses this option.
+   */
   inviteToken?: string;
+  /**
+   * The profile of a guest whom the event does not know yet. Moderators see its `display_name` while
+   * the guest waits for approval. Only `Live` uses this option.
+   */
+  profile?: Record<string, unknown>;
 }
 
-/** The address of the server without a slash at its end. */
+/** Returns the URL of the server without a trailing slash. */
 export const baseOf = ({ baseUrl }: Access): string => baseUrl.replace(/(?<!\/)\/+$/, "");
 
-/** The token of this moment, if there is one. */
+/** Returns the current token, if there is one. */
 export const tokenOf = async ({ token }: Access): Promise<string | undefined> =>
   typeof token === "function" ? await token() : token;

@@ -17,16 +17,16 @@ export interface Settle {
   reject: (error: LiveError) => void;
 }
 
-/** How a connection ended. */
+/** Describes how a connection ended. */
 export interface End {
   error: LiveError;
-  /** The close code of the server, if it closed the connection. */
+  /** The socket's close code; undefined if the client ended the connection. */
   code?: number;
-  /** For how many milliseconds it was logged in; undefined if it never was. */
+  /** Time for which the connection was logged in, in milliseconds; undefined if the login never succeeded. */
   lasted?: number;
 }
 
-/** The events of a connection. None follows `ended`. */
+/** A connection's callbacks. `ended` is always the last call. */
 export interface Reports {
   authenticated(state: Authenticated): void;
   pushed(name: string, data: unknown): void;
@@ -36,18 +36,18 @@ export interface Reports {
 interface ConnectionOptions {
   /** The payload of `authenticate`. */
   login: object;
-  /** Within how many milliseconds the login must succeed. */
+  /** Timeout for the login, in milliseconds. */
   timeout: number;
-  /** After how many quiet milliseconds the server is asked for a sign of life. */
+  /** Time without a frame after which the server is pinged, in milliseconds. */
   heartbeat: number;
 }
 
-/** Errors without an id after which the connection is useless. */
+/** Whether an error without an id makes the connection useless. */
 const isFatal = (code: string) =>
   code.startsWith("auth.") ||
   ["world.unknown_world", "connection.replaced", "server.fatal"].includes(code);
 
-/** One socket, from its opening to its end. It never opens another one. */
+/** A single socket, from opening to close. The connection never opens a second socket. */
 export class Connection {
   readonly #socket: Socket;
   readonly #reports: Reports;
@@ -56,7 +56,7 @@ export class Connection {
   #lastId = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #failure = "";
-  #heardAt = performance.now();
+  #receivedAt = performance.now();
   #isPinged = false;
   #loggedInAt: number | undefined;
   #isOver = false;
@@ -66,7 +66,7 @@ export class Connection {
     this.#options = options;
     this.#reports = reports;
     const { login, timeout } = options;
-    // The handlers stay to the end: ws throws an unhandled error.
+    // The handlers are never removed, because ws throws errors that nothing handles.
     socket.onopen = () => {
       if (!this.#isOver) this.#send(["authenticate", login]);
     };
@@ -99,10 +99,10 @@ export class Connection {
   }
 
   /**
-   * Sends a command. `settle` is called as soon as the answer is read, and so before
-   * any later push is reported.
+   * Sends a command. `settle` is called as soon as the response arrives, and therefore before any
+   * later push is reported.
    * @param payload JSON.
-   * @returns forgets the call: its answer is ignored.
+   * @returns a function that forgets the call, so that its response is ignored.
    */
   call(name: string, payload: string, settle: Settle): () => void {
     const id = ++this.#lastId;
@@ -111,7 +111,7 @@ export class Connection {
     return () => void this.#open.delete(id);
   }
 
-  /** Closes the connection. Calls under way are rejected. */
+  /** Closes the connection, and rejects the calls in flight. */
   end(error: LiveError, code?: number): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -134,7 +134,7 @@ export class Connection {
   }
 
   #read(data: unknown): void {
-    this.#heardAt = performance.now();
+    this.#receivedAt = performance.now();
     this.#isPinged = false;
     const frame = parse(data);
     const [name, id] = frame;
@@ -159,7 +159,7 @@ export class Connection {
   }
 
   #failed(problem: LiveProblem): void {
-    // Before the login, there is nothing else that could have failed.
+    // Until the login succeeds, only the login can have failed.
     const isLogin = this.#loggedInAt === undefined;
     if (isLogin || isFatal(problem.code)) this.end(errorOf(problem));
   }
@@ -169,9 +169,10 @@ export class Connection {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
       const { heartbeat } = this.#options;
-      const quiet = performance.now() - this.#heardAt;
+      const quiet = performance.now() - this.#receivedAt;
       if (quiet < heartbeat) return this.#watch(heartbeat - quiet);
-      // Timers of hidden pages and sleeping machines are late: it is asked in any case.
+      // Timers fire late in hidden pages and on sleeping machines, so silence alone proves nothing:
+      // always ping first.
       if (this.#isPinged) {
         const message = `The server did not answer a ping within ${heartbeat} ms.`;
         return this.end(clientError("disconnected", message));
@@ -183,7 +184,10 @@ export class Connection {
   }
 }
 
-/** @throws {Error} if it is not a frame. */
+/**
+ * Parses a frame.
+ * @throws {Error} if the data is not a valid frame.
+ */
 function parse(data: unknown): [string, unknown, unknown?] {
   const frame: unknown = JSON.parse(data as string);
   if (Array.isArray(frame) && typeof frame[0] === "string") {
@@ -192,39 +196,41 @@ function parse(data: unknown): [string, unknown, unknown?] {
   throw new TypeError("A frame is a list that begins with a name.");
 }
 
-/** The events of a link. */
+/** A link's callbacks. */
 interface LinkHooks {
-  /** The client is logged in on a new connection. */
+  /** A new connection is logged in. */
   authenticated(connection: Connection, answer: Authenticated): void;
   pushed(name: string, data: unknown): void;
-  /** A connection, or an attempt to make one, has ended. */
+  /** A connection, or an attempt to open one, has ended. */
   lost(): void;
-  /** The next attempt begins in so many milliseconds. */
+  /** The next attempt begins in `retryIn` milliseconds. */
   waiting(error: LiveError, retryIn: number): void;
-  /** There will be no other attempt, because the server turned the client away. */
+  /** No more attempts follow, because the server refused the client. */
   refused(error: LiveError): void;
 }
 
-/** Keeps a connection to the server: opens one after the other, with a pause in between. */
+/** Maintains a connection to the server: after a connection ends, opens a new connection with a delay. */
 export class Link {
   readonly #url: string;
   readonly #access: Access;
   readonly #socketClass: LiveOptions["WebSocket"];
+  readonly #pollKinds: readonly string[] | undefined;
   readonly #heartbeat: number;
   readonly #timeout: number;
   readonly #hooks: LinkHooks;
   readonly #retries: Retries;
   #connection: Connection | undefined;
-  /** Ends the wait for a token, or that before a reconnection. */
+  /** Timer for fetching a token, or for the delay before a reconnection. */
   #timer: ReturnType<typeof setTimeout> | undefined;
   #lastError: LiveError | undefined;
   #isOver = false;
-  /** Whether the pause before a reconnection lasts. */
+  /** Whether the link is waiting to reconnect. */
   #isWaiting = false;
 
   /**
-   * @param timeout how long a token and a login may take each, in milliseconds.
-   * @throws {TypeError} if `baseUrl` is not an address of the web.
+   * @param timeout the timeout for fetching a token, and also the timeout for a login, in
+   * milliseconds.
+   * @throws {TypeError} if `baseUrl` is not an HTTP or HTTPS URL.
    */
   constructor(options: LiveOptions, timeout: number, hooks: LinkHooks) {
     const { retryDelay = 1000, maxRetryDelay = 30_000, token } = options;
@@ -235,6 +241,7 @@ export class Link {
     }
     this.#access = options;
     this.#socketClass = options.WebSocket;
+    this.#pollKinds = options.pollKinds;
     this.#heartbeat = options.heartbeat ?? 20_000;
     this.#timeout = timeout;
     this.#hooks = hooks;
@@ -242,12 +249,12 @@ export class Link {
     this.#retries = new Retries(retryDelay, maxRetryDelay, hasFreshTokens);
   }
 
-  /** The present connection, if calls can be sent on it now. */
+  /** The current connection, if it is ready for calls. */
   get ready(): Connection | undefined {
     return this.#connection?.isReady ? this.#connection : undefined;
   }
 
-  /** Why there is no connection. */
+  /** The reason why the last connection ended or could not be opened. */
   get lastError(): LiveError | undefined {
     return this.#lastError;
   }
@@ -257,17 +264,23 @@ export class Link {
     try {
       const token = await this.#token();
       const Socket = this.#socketClass ?? (await socketClass());
-      // It may have been closed while the token was on its way.
+      // The link may have been closed while the token was being fetched.
       if (this.#isOver) return;
-      const { clientId, inviteToken } = this.#access;
+      const { clientId, inviteToken, profile } = this.#access;
       const guest = {
         client_id: clientId,
+        ...(profile && { profile }),
         ...(inviteToken !== undefined && { invite_token: inviteToken }),
       };
       const who = token === undefined ? guest : { token };
+      const kinds = this.#pollKinds && { poll_kinds: this.#pollKinds };
       const connection = new Connection(
         new Socket(this.#url),
-        { login: { ...who, changes: true }, timeout: this.#timeout, heartbeat: this.#heartbeat },
+        {
+          login: { ...who, changes: true, ...kinds },
+          timeout: this.#timeout,
+          heartbeat: this.#heartbeat,
+        },
         {
           authenticated: (answer) => {
             this.#retries.loggedIn();
@@ -284,7 +297,7 @@ export class Link {
     }
   }
 
-  /** Opens a connection at once instead of after the pause. */
+  /** Reconnects immediately instead of after the delay. */
   retryNow(): void {
     if (!this.#isWaiting) return;
     clearTimeout(this.#timer);
@@ -326,26 +339,26 @@ export class Link {
   }
 }
 
-/** The close code of a server that restarts. */
+/** The close code that a restarting server sends. */
 const SERVICE_RESTART = 1012;
 
-/** How many times the longest next delay a connection has to last to count as a success. */
+/** A connection counts as stable if it lasted at least this many times as long as the next maximum delay. */
 const STABLE_FACTOR = 10;
 
-/** Decides whether to connect again after a connection ended, and when. */
+/** Decides whether and when to reconnect after a connection has ended. */
 export class Retries {
   readonly #delay: number;
   readonly #maxDelay: number;
   readonly #hasFreshTokens: boolean;
-  /** How many attempts in a row failed to make a stable connection. */
+  /** Number of consecutive attempts without a stable connection. */
   #failures = 0;
-  /** How many tokens in a row the server refused. */
+  /** Number of consecutive tokens that the server refused. */
   #refusals = 0;
 
   /**
-   * @param delay the longest delay before the first try, in milliseconds.
-   * @param maxDelay the bound of the doubling, in milliseconds.
-   * @param hasFreshTokens whether the next login may have another token.
+   * @param delay the maximum delay before the first retry, in milliseconds.
+   * @param maxDelay the upper bound of the doubling delay, in milliseconds.
+   * @param hasFreshTokens whether the next login may use a different token.
    */
   constructor(delay: number, maxDelay: number, hasFreshTokens: boolean) {
     this.#delay = delay;
@@ -357,20 +370,22 @@ export class Retries {
     this.#refusals = 0;
   }
 
-  /** Whether to stop: another attempt would fail again, or would do harm. */
+  /** Whether to stop reconnecting, because another attempt would also fail, or would do harm. */
   isOver({ error: { code } }: End): boolean {
     switch (code) {
-      // The network was too slow, or too many guests share its address.
+      // The network was too slow, or too many guests share the client's network address.
       case "auth.timeout":
       case "auth.too_many_guests":
         return false;
       case "auth.expired_token":
       case "auth.invalid_token":
         return !this.#hasFreshTokens || ++this.#refusals > 1;
-      // Two clients beyond the limit would replace each other forever.
+      // If replaced clients reconnected, clients beyond the connection limit would replace each
+      // other forever.
       case "connection.replaced":
       case "world.unknown_world":
       case "protocol.invalid_payload":
+      case "profile.name_taken":
         return true;
       default:
         return code.startsWith("auth.");
@@ -378,10 +393,11 @@ export class Retries {
   }
 
   /**
-   * How many milliseconds to wait: a random share of a time that doubles with each
-   * failure, so that the clients of a server that was down do not come at once. A connection
-   * that lasted {@link STABLE_FACTOR} times as long as the next delay may be counts as a success. If it were less, the clients of
-   * a server that ends every few seconds would all come back within the shortest delay, each time.
+   * Returns the delay in milliseconds: a random share of a maximum that doubles with each failure,
+   * so that clients do not all reconnect simultaneously after an outage. A connection that lasted
+   * {@link STABLE_FACTOR} times as long as the next maximum delay counts as a success. With a
+   * smaller factor, if a server crashed every few seconds, all its clients would reconnect within
+   * the initial maximum delay after every crash.
    */
   next({ code, lasted }: End): number {
     const isStable =

@@ -5,29 +5,30 @@ import type {
   SentQuestion,
 } from "../../schemas/live/index.js";
 import { isPublic, isVisible } from "../../schemas/plain/items.js";
+import { countsIn, hasCounts, summaryIn } from "../../schemas/plain/polls.js";
 import type { Client } from "./client.js";
 import { roomIn } from "./state.js";
 
-/** The change of a list by a push or an answer. */
+/** A list after a push or a response, with the doubt that the push or response leaves. */
 export interface Change<T> {
   items: readonly T[];
   doubt?: Doubt | undefined;
 }
 
-/** A command that this client called: its name without the module, and its payload. */
-export interface Order {
+/** A command that this client sent: its name without the module, and its payload. */
+export interface SentCommand {
   readonly action: string;
   readonly payload: unknown;
 }
 
 /**
- * How pushes and answers change a list of items, whatever their kind. A kind says how an item is
+ * Applies pushes and responses to a list of items of any kind. Subclasses define how an item is
  * listed, and when a push leaves a doubt.
  * @typeParam T an item in a list.
- * @typeParam S an item in pushes and answers.
+ * @typeParam S an item in pushes and responses.
  */
 export abstract class ItemKind<T extends Listed, S extends Listed> {
-  /** The module of the room, with which the names of commands, pushes and rights begin too. */
+  /** The room's module, whose name is also the prefix of its commands, pushes and rights. */
   abstract readonly module: "question" | "poll";
   protected readonly client: Client;
   protected readonly room: string;
@@ -37,23 +38,24 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
     this.room = room;
   }
 
-  /** Asks the server for the list. */
+  /** Fetches the list from the server. */
   abstract list(): Promise<T[]>;
 
-  /** The fields that pushes lack: the user's own votes. */
+  /** Returns the fields that pushes lack: the user's own votes. */
   abstract own(item: T): unknown;
 
   /**
-   * The item as the user gets it in a list; undefined if the user does not see it.
-   * @param known the item as it is listed now.
-   * @param order the command that it answers; undefined if the server pushed it.
+   * Returns the item as the user would receive it in a list; undefined if it is not visible to the
+   * user.
+   * @param known the item as currently listed.
+   * @param order the command that the server responded to; undefined for a push.
    */
-  protected abstract listed(item: S, known: T | undefined, order?: Order): T | undefined;
+  protected abstract listed(item: S, known: T | undefined, order?: SentCommand): T | undefined;
 
-  /** Whether the user may have done more than the push of an item says. */
+  /** Returns a doubt if the user may have done something that the item's push does not show. */
   protected abstract doubt(now: T | undefined, known: T | undefined): Doubt | undefined;
 
-  /** The list after a push. */
+  /** Returns the list after a push. */
   pushed(items: readonly T[], name: string, data: unknown): Change<T> {
     switch (this.#actionOf(name)) {
       case "created_or_updated": {
@@ -78,7 +80,7 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
     }
   }
 
-  /** The list after a command that this client called. */
+  /** Returns the list after one of this client's commands. */
   answered(items: readonly T[], name: string, payload: unknown, result: unknown): Change<T> {
     const { id } = payload as { id: string };
     const action = this.#actionOf(name);
@@ -91,8 +93,8 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
         const known = find(items, item.id);
         const order = { action, payload };
         const now = list(items, item, this.listed(item, known, order));
-        // Of votes that another answer counts, one may be the user's own: given on another
-        // connection, or by a command whose outcome was unknown.
+        // The votes counted in the response to an update may include a vote that the user cast on
+        // another connection, or with a command whose outcome is unknown.
         const isDoubted = action === "update" && known !== undefined;
         const doubt = isDoubted && this.doubt(find(now, item.id), known);
         return { items: now, ...(doubt && { doubt }) };
@@ -108,39 +110,39 @@ export abstract class ItemKind<T extends Listed, S extends Listed> {
     }
   }
 
-  /** Whether the user may read the list, by the state that this client has. */
+  /** Whether the user may read the list, according to this client's state. */
   get isReadable(): boolean {
     return this.may("read");
   }
 
-  /** Whether the user has a right of the module in the room. */
+  /** Whether the user has the given right, such as `read`, to the room's module. */
   protected may(right: string): boolean {
     const room = roomIn(this.client.state, this.room);
     const key = `room:${this.module}.${right}`;
     return room?.permissions.includes(key) ?? false;
   }
 
-  /** @returns undefined if a command or a push is of another module. */
+  /** Returns the action in the name of a command or push; undefined for other modules. */
   #actionOf(name: string): string | undefined {
     const [module, action] = name.split(".");
     return module === this.module ? action : undefined;
   }
 }
 
-/** The members of a kind that a list uses. */
+/** The part of an {@link ItemKind} that a list uses. */
 export type Kind<T extends Listed> = Pick<
   ItemKind<T, Listed>,
   "module" | "list" | "isReadable" | "own" | "pushed" | "answered"
 >;
 
-/** @param now the item in the new list; undefined if it is not listed any more. */
+/** @param now the item in the new list; undefined if it is no longer listed. */
 const list = <T extends Listed>(
   items: readonly T[],
   { id }: Listed,
   now: T | undefined,
 ): readonly T[] => (now ? put(items, now) : remove(items, id));
 
-/** How a list of polls changes. */
+/** Applies changes to a list of polls. */
 export class PollKind extends ItemKind<ListedPoll, SentPoll> {
   readonly module = "poll";
 
@@ -148,44 +150,61 @@ export class PollKind extends ItemKind<ListedPoll, SentPoll> {
     return this.client.call("poll.list", { room: this.room });
   }
 
-  own({ answers }: ListedPoll): unknown {
-    return answers;
+  own({ answers, value }: ListedPoll): unknown {
+    return { answers, value };
   }
 
   protected listed(
     poll: SentPoll,
     known: ListedPoll | undefined,
-    order?: Order,
+    order?: SentCommand,
   ): ListedPoll | undefined {
     if (!isPublic(poll) && !this.may("manage")) return undefined;
-    const chosen =
-      order?.action === "vote"
-        ? (order.payload as { options: string[] }).options
-        : (known?.answers ?? []);
-    const answers = poll.options.map(({ id }) => id).filter((id) => chosen.includes(id));
-    return { ...poll, ...(answers.length > 0 && { answers }) };
+    const isVote = order?.action === "vote";
+    const vote = isVote ? (order.payload as PollVote) : undefined;
+    const answers = answersIn(poll, vote ? (vote.options ?? vote.answers) : known?.answers);
+    const value = vote ? vote.value : known?.value;
+    return { ...poll, ...(answers.length > 0 && { answers }), ...(value != null && { value }) };
   }
 
-  /** Whether the user may have voted, or withdrawn the vote, on another connection. */
+  /** Whether the user may have voted, or withdrawn their vote, on another connection. */
   protected doubt(now: ListedPoll | undefined, known: ListedPoll | undefined): Doubt | undefined {
     if (!now) return undefined;
-    const { state, results, answers } = now;
+    const { state, results, answers, value } = now;
     const seesAllResults = this.may("manage") || this.may("early_results");
-    // Exactly the voters see them.
+    // Only users who have voted see the results.
     if (state === "open" && !seesAllResults) {
-      if (Boolean(results) !== Boolean(answers)) return "certainly";
+      const hasVoted = answers !== undefined || value !== undefined;
+      if (Boolean(results) !== hasVoted) return "certainly";
     }
     if (!results || isSame(known?.results, results)) return undefined;
     if (state === "open") return "perhaps";
-    const hasVotes = Object.values(results).some((votes) => votes > 0);
+    const hasVotes =
+      (summaryIn(results)?.people ?? 0) > 0 ||
+      Object.values(countsIn(results)).some((votes) => votes > 0);
     return known || !hasVotes ? undefined : "certainly";
   }
 }
 
-/** How a list of questions changes. */
+/** A vote in a poll: the ids of options, or words or texts, or a value of a scale. */
+export interface PollVote {
+  readonly options?: readonly string[];
+  readonly answers?: readonly string[];
+  /** Null withdraws the vote. */
+  readonly value?: number | null;
+}
+
+/** Returns a vote as the server lists it. */
+function answersIn({ poll_type, options }: SentPoll, vote: readonly string[] = []): string[] {
+  // A ranking keeps the order of the vote, and texts are no ids.
+  if (poll_type !== undefined && !hasCounts(poll_type)) return [...vote];
+  return options.map(({ id }) => id).filter((id) => vote.includes(id));
+}
+
+/** Applies changes to a list of questions. */
 export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
   readonly module = "question";
-  /** The ids of questions that are known to be the user's own; the server does not say it. */
+  /** The ids of questions known to be the user's own. The server does not mark a user's own questions. */
   readonly #own = new Set<string>();
 
   async list(): Promise<ListedQuestion[]> {
@@ -205,7 +224,7 @@ export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
   protected listed(
     question: SentQuestion,
     known: ListedQuestion | undefined,
-    order?: Order,
+    order?: SentCommand,
   ): ListedQuestion | undefined {
     const { id } = question;
     if (order?.action === "ask") this.#own.add(id);
@@ -221,33 +240,34 @@ export class QuestionKind extends ItemKind<ListedQuestion, SentQuestion> {
     known: ListedQuestion | undefined,
   ): Doubt | undefined {
     if (!known) return now && now.score > 0 ? "certainly" : undefined;
-    // A hidden one may be one that the user asked on another connection.
+    // A hidden question may have been asked by the user on another connection.
     return now?.score === known.score ? undefined : "perhaps";
   }
 }
 
 /**
- * Whether a list may be stale: the server does not report the user's actions on other
- * connections. `certainly` means that something is missing.
+ * Whether a list may be stale, because the server does not report the user's actions on other
+ * connections. `certainly` means that this client is known to lack information, for example about
+ * the user's votes.
  */
 type Doubt = "perhaps" | "certainly";
 
-/** The upper bounds of the first delay, and of any delay. */
+/** The maximum initial delay for each doubt, and the upper bound of all delays, in milliseconds. */
 const FIRST_DELAY_MS = { perhaps: 60_000, certainly: 2000 };
 const MAX_DELAY_MS = 300_000;
 
 /**
- * Decides when a doubtful list is fetched again: after a random share of a delay. The delay
- * doubles as long as the answers bring nothing new. So most clients, whose users have one
- * connection, rarely ask, and never all at once.
+ * Decides when to refetch a doubtful list: after a random share of a maximum delay, which doubles
+ * as long as the responses contain nothing new. Therefore, a client rarely refetches if its user
+ * has only one connection, and different clients do not refetch simultaneously.
  */
 export class Doubts {
   readonly #ask: () => void;
   readonly #longest: Record<Doubt, number> = { ...FIRST_DELAY_MS };
   #timer: ReturnType<typeof setTimeout> | undefined;
-  /** The pending timer. */
+  /** The reason for the pending request; undefined if no request is pending. */
   #waiting: Doubt | undefined;
-  /** The reason of the last request. */
+  /** The reason for the last request. */
   #asked: Doubt = "perhaps";
 
   constructor(ask: () => void) {
@@ -265,7 +285,7 @@ export class Doubts {
     }, Math.random() * this.#longest[doubt]);
   }
 
-  /** @param isNew whether the answer had an action of the user that was not known. */
+  /** @param isNew whether the response contained an action by the user that this client did not know about. */
   settle(isNew: boolean): void {
     if (isNew) Object.assign(this.#longest, FIRST_DELAY_MS);
     else {
@@ -281,8 +301,8 @@ export class Doubts {
   }
 }
 
-// Lists of the items of a room, such as questions. Each function returns the same list if
-// nothing changes, and otherwise a new list; it never mutates one.
+// Functions for lists of a room's items, such as questions. Each function returns the same list if
+// nothing changes, or else a new list. No function mutates a list.
 
 /** The common fields of all items. */
 export interface Listed {
@@ -291,13 +311,13 @@ export interface Listed {
   readonly is_pinned: boolean;
 }
 
-/** As many as the server lists. */
+/** Maximum number of items in a list, as on the server. */
 const MAX_ITEMS = 1000;
 
 export const find = <T extends Listed>(items: readonly T[], id: string): T | undefined =>
   items.find((item) => item.id === id);
 
-/** Inserts an item by its time, or replaces its earlier state. */
+/** Inserts an item in order of time, or replaces its previous state. */
 export function put<T extends Listed>(items: readonly T[], item: T): readonly T[] {
   const others = item.is_pinned ? pin(items, item.id) : items;
   const index = others.findIndex(({ id }) => id === item.id);
@@ -311,7 +331,10 @@ export function put<T extends Listed>(items: readonly T[], item: T): readonly T[
 export const remove = <T extends Listed>(items: readonly T[], id: string): readonly T[] =>
   find(items, id) ? items.filter((item) => item.id !== id) : items;
 
-/** @param pinned the id of the only one that is pinned; undefined for none. */
+/**
+ * Pins one item, and unpins any other item.
+ * @param pinned the id of the item to pin; undefined to unpin all items.
+ */
 export const pin = <T extends Listed>(
   items: readonly T[],
   pinned: string | undefined,
@@ -323,14 +346,14 @@ export const pin = <T extends Listed>(
       })
     : items;
 
-/** Drops the oldest items, but never the pinned one. */
+/** If the list is too long, drops the oldest item that is not pinned. */
 function bounded<T extends Listed>(items: T[]): T[] {
   if (items.length <= MAX_ITEMS) return items;
   const oldest = items.findIndex(({ is_pinned }) => !is_pinned);
   return items.toSpliced(oldest, 1);
 }
 
-/** Whether two JSON values are equal, without regard to the order of keys. */
+/** Whether two JSON values are equal, regardless of key order. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (typeof a !== "object" || typeof b !== "object" || !a || !b) {
     return a === b;

@@ -3,7 +3,7 @@ import {
   type CallOptions,
   type Client,
   clientError,
-  decided,
+  waitForOutcome,
   isInDoubt,
   isUnsent,
   Listeners,
@@ -13,70 +13,75 @@ import {
 import { TaskQueue, type RateLimiter } from "./queue.js";
 import { eventsAfter, eventsBefore, type Membership, NEWEST, plainEvent } from "./subscription.js";
 
-/** A message that the server has not confirmed. It is plain data, but for `error`. */
+/** A message that the server has not confirmed yet. All fields except `error` are plain data. */
 export interface WaitingMessage {
-  /** Also `local_id` in the content. It stays when the message is sent again. */
+  /** The `local_id` in the content. A resent message keeps its id. */
   readonly localId: string;
   readonly content: MessageContent;
   /**
-   * - `waiting`: for its turn, or for a connection.
-   * - `sending`: for the answer of the server.
-   * - `failed`: for `retry` or `cancel`.
+   * - `waiting`: the message waits for earlier messages, or for a connection.
+   * - `sending`: the message waits for the server's response.
+   * - `failed`: the message was not confirmed, and stays in this state until `retry` or `cancel`.
    */
   readonly state: "waiting" | "sending" | "failed";
-  /** Why it failed. */
+  /** The reason for the failure. */
   readonly error?: LiveError;
   /**
-   * The id of an event before it, once it was sent: the client looks for the message among
-   * later ones.
+   * The id of an event that precedes the message, set when the message is first sent. To find out
+   * whether the message arrived, the client searches the events after this id.
    */
   readonly after?: number;
 }
 
-/** How a message is sent. */
+/** Options for sending a message. */
 export interface SendOptions extends CallOptions {
   /**
-   * For pages: the user becomes a member if need be, and the message is in `channel.outbox` until
-   * the server confirms it. If it fails, it stays there until `retry` or `cancel`.
+   * For pages: makes the user a member if necessary, and keeps the message in `channel.outbox`
+   * until the server confirms it. After a failure, the message stays in the outbox until `retry` or
+   * `cancel`.
    */
   keep?: boolean;
 }
 
-/** A message on its way. It resolves to its event, as the server has stored it. */
-export interface Message extends Promise<SentEvent> {
-  /** Also `local_id` in the content of the event. */
+/**
+ * A message being sent. The promise resolves to the message's event, as stored by the server, or to
+ * undefined if the message waits for a moderator.
+ */
+export interface Message extends Promise<SentEvent | undefined> {
+  /** The `local_id` in the event's content. */
   readonly localId: string;
   readonly content: MessageContent;
 }
 
-/** The unconfirmed messages of a page to a channel: those sent with `keep`. */
+/** A page's unconfirmed messages to a channel, which were sent with `keep`. */
 export interface Outbox {
-  /** In the order of sending. A new list after each change. */
+  /** In sending order. A new array after each change. */
   readonly messages: readonly WaitingMessage[];
 
   /**
-   * Listens to changes of `messages`.
-   * @param listener gets the event of a message that arrived, which `messages` no longer has.
-   * @returns ends it.
+   * Listens to changes to `messages`.
+   * @param listener receives the event of a message that has arrived and is therefore no longer in
+   * `messages`.
+   * @returns a function that removes the listener.
    */
   onChange(listener: (sent: SentEvent | undefined) => unknown): () => void;
 
   /**
-   * Sends a message that failed once more. If the message may have arrived, the client looks
-   * for it first.
+   * Resends a failed message. If the message may already have arrived, the client first looks for
+   * it in the channel.
    */
   retry(localId: string): void;
 
   /**
-   * Gives up a message. One that is being sent may arrive nevertheless.
+   * Cancels a message. A message that is already being sent may still arrive.
    * @returns the message; undefined if it is not in the list.
    */
   cancel(localId: string): WaitingMessage | undefined;
 
   /**
-   * Takes the `messages` of an earlier visit as failed with `client.unconfirmed`: the user
-   * decides about them. A message that arrived leaves the list when the client gets its
-   * event.
+   * Restores the `messages` from an earlier visit, as failed with `client.unconfirmed`, so that the
+   * user can retry or cancel each message. A message that did arrive leaves the list when the
+   * client receives its event.
    */
   restore(messages: readonly Pick<WaitingMessage, "content" | "after">[]): void;
 }
@@ -87,7 +92,7 @@ interface Post extends Draft {
   error?: LiveError | undefined;
 }
 
-/** Sends the messages of a channel one after the other, and keeps the list of a page's messages. */
+/** Sends a channel's messages sequentially, and maintains a page's list of unconfirmed messages. */
 export class Sender implements Outbox {
   readonly #client: Client;
   readonly #delivery: Delivery;
@@ -96,7 +101,7 @@ export class Sender implements Outbox {
   #posts: readonly Post[] = [];
   #messages: readonly WaitingMessage[] = [];
 
-  /** @param report takes the errors of listeners. */
+  /** @param report receives the errors that listeners throw. */
   constructor(client: Client, delivery: Delivery, report: (error: unknown) => void) {
     this.#client = client;
     this.#delivery = delivery;
@@ -112,9 +117,9 @@ export class Sender implements Outbox {
   }
 
   /**
-   * Sends a message after all earlier ones. It waits for connections.
-   * @param given a text, or the content of a message of any type.
-   * @param replaces the id of the event that it edits or deletes.
+   * Sends a message after all earlier messages. Without a connection, the message waits.
+   * @param given plain text, or the content of a message of any type.
+   * @param replaces the id of the event to edit or delete.
    */
   send(
     given: string | MessageContent,
@@ -129,7 +134,7 @@ export class Sender implements Outbox {
   retry(localId: string): void {
     const post = this.#find(localId);
     if (!post?.error) return;
-    // A refused message did not arrive; events may have come meanwhile.
+    // A refused message did not arrive, but other events may have arrived, so `after` is stale.
     if (!post.doubt) post.after = undefined;
     post.error = undefined;
     void this.#keep(post);
@@ -152,7 +157,7 @@ export class Sender implements Outbox {
     }
   }
 
-  /** Takes note of an event of the channel. */
+  /** Removes a message whose event has arrived in the channel. */
   saw(event: SentEvent): void {
     if (event.sender !== this.#client.state?.user.id) return;
     this.#remove(
@@ -165,7 +170,7 @@ export class Sender implements Outbox {
     return this.#posts.find((post) => post.localId === localId);
   }
 
-  /** Rejects what waits. */
+  /** Rejects all queued messages. */
   end(error: LiveError): void {
     this.#queue.end(error);
   }
@@ -187,8 +192,8 @@ export class Sender implements Outbox {
     return post;
   }
 
-  /** Puts a message at the end of the list, and sends it. */
-  #keep(post: Post, options?: CallOptions): Promise<SentEvent> {
+  /** Appends a message to the list, and sends it. */
+  #keep(post: Post, options?: CallOptions): Promise<SentEvent | undefined> {
     this.#posts = [...this.#posts.filter((it) => it !== post), post];
     this.#changed();
     const sent = this.#add(post, options, () => !post.error && this.#posts.includes(post));
@@ -199,8 +204,8 @@ export class Sender implements Outbox {
     return sent;
   }
 
-  /** @param isWanted whether its author has not given it up. */
-  #add(post: Post, options?: CallOptions, isWanted = () => true): Promise<SentEvent> {
+  /** @param isWanted returns false once the author has canceled the message. */
+  #add(post: Post, options?: CallOptions, isWanted = () => true): Promise<SentEvent | undefined> {
     return this.#queue.add((isOver, timeLeft) => {
       const limits = { isOver: () => isOver() || !isWanted(), timeLeft };
       return this.#delivery.deliver(post, limits);
@@ -208,7 +213,7 @@ export class Sender implements Outbox {
   }
 
   #fail(post: Post, error: LiveError): void {
-    // A page that closes keeps unsent messages.
+    // When a page is closed, its unsent messages are kept.
     if (post.error || !this.#posts.includes(post) || error.code === "client.closed") return;
     post.isUnderWay = false;
     post.error = error;
@@ -236,36 +241,36 @@ const messageOf = ({ localId, content, isUnderWay, error, after }: Post): Waitin
   ...(after !== undefined && { after }),
 });
 
-/** The content of a message: its type, and the fields of that type. Other keys are kept. */
+/** A message's content: its type, and the fields of that type. Unknown keys are preserved. */
 export type MessageContent = { readonly type: string } & Readonly<Record<string, unknown>>;
 
-/** A message on its way to the server. */
+/** A message to be delivered to the server. */
 export interface Draft {
   readonly content: MessageContent;
-  /** The id of the event that it edits or deletes. */
+  /** The id of the event to edit or delete. */
   readonly replaces?: number | undefined;
-  /** Whether the user becomes a member of the channel for it. */
+  /** Whether to make the user a member of the channel first. */
   readonly joins?: boolean;
-  /** The id of an event before the first attempt to send it; undefined before that. */
+  /** The id of an event that precedes the first attempt to send the message; undefined before that attempt. */
   after?: number | undefined;
-  /** Why an attempt that was given up may have arrived. */
+  /** The error of a failed attempt, if the message may have arrived anyway. */
   doubt?: LiveError | undefined;
-  /** An attempt begins, or has to wait once more. */
+  /** Called with true when an attempt begins, and with false when the message has to wait again. */
   attempt(isUnderWay: boolean): void;
 }
 
-/** How long a message is wanted. */
+/** Limits on a delivery. */
 interface Limits {
-  /** Whether its author has given it up. */
+  /** Whether the author has given up. */
   readonly isOver: () => boolean;
-  /** The time limit for a call that is made now. */
+  /** Returns the timeout for a call made now. */
   readonly timeLeft: () => CallOptions;
 }
 
 /**
- * Brings messages to the server, each exactly once. When the connection breaks before the
- * answer, or the server doubts whether it stored the message, it looks for the message in
- * the channel before it sends it again.
+ * Delivers messages to the server, each exactly once. If the connection breaks before the response,
+ * or if the server does not know whether it stored the message, the client looks for the message in
+ * the channel before resending it.
  */
 export class Delivery {
   readonly #client: Client;
@@ -275,8 +280,8 @@ export class Delivery {
   readonly #membership: Membership;
 
   /**
-   * @param lastId the highest id of any event of the server that is known; 0 if none is.
-   * @param limiter shared by all channels of the user.
+   * @param lastId returns the server's highest known event id; 0 if none is known.
+   * @param limiter shared by all of the user's channels.
    */
   constructor(
     client: Client,
@@ -293,14 +298,15 @@ export class Delivery {
   }
 
   /**
-   * Waits for connections.
-   * @returns the event of the message.
+   * Delivers a message. Without a connection, the message waits.
+   * @returns the message's event; undefined if the message waits for a moderator.
    */
-  async deliver(draft: Draft, { isOver, timeLeft }: Limits): Promise<SentEvent> {
+  async deliver(draft: Draft, { isOver, timeLeft }: Limits): Promise<SentEvent | undefined> {
     if (draft.doubt) {
-      // A message in doubt is sent again: the user asked for that and knows the doubt.
-      const event = await this.#find(draft, draft.doubt, isOver).catch(() => undefined);
-      if (event) return event;
+      // If the doubt remains, the message is resent: the user asked for a retry in spite of the
+      // doubt.
+      const found = await this.#find(draft, draft.doubt, isOver).catch(() => undefined);
+      if (found) return found.event;
       draft.doubt = undefined;
     }
     const before = draft.after ?? (await this.#newest(isOver));
@@ -337,15 +343,15 @@ export class Delivery {
           continue;
         }
         if (isOver() || !isInDoubt(error)) throw error;
-        await decided(error);
-        const event = await this.#find(draft, error, isOver);
-        if (event) return event;
+        await waitForOutcome(error);
+        const found = await this.#find(draft, error, isOver);
+        if (found) return found.event;
         if (isOver()) throw error;
       }
     }
   }
 
-  /** The id of an event that is older than the next message; undefined if it cannot be read. */
+  /** Returns the id of an event that precedes the next message; undefined if the channel cannot be read. */
   async #newest(isOver: () => boolean): Promise<number | undefined> {
     const known = this.#lastId();
     if (known > 0) return known;
@@ -357,16 +363,20 @@ export class Delivery {
   }
 
   /**
-   * Looks for a message that may have arrived. The server has executed all earlier calls of
-   * this connection; a call that an earlier connection did not deliver counts as lost.
-   * @param doubt why it may have arrived, thrown if that stays unknown.
+   * Looks for a message that may have arrived. By now, the server has executed all earlier calls on
+   * this connection. A call that an earlier connection did not deliver counts as lost.
+   * @param doubt the error to throw if it remains unclear whether the message arrived.
+   * @returns the message, without an event if it waits for a moderator; undefined if it has not
+   * arrived.
    */
   async #find(
     draft: Draft,
     doubt: LiveError,
     isOver: () => boolean,
-  ): Promise<SentEvent | undefined> {
+  ): Promise<{ event: SentEvent | undefined } | undefined> {
     if (draft.after === undefined) throw doubt;
+    // Before the events: once a message is approved, it is among them.
+    if (await this.#isHeld(draft, doubt, isOver)) return { event: undefined };
     let isUnclear = false;
     for (let after = draft.after; ;) {
       const { events, isLast } = await eventsAfter(
@@ -379,7 +389,7 @@ export class Delivery {
       });
       for (const event of events) {
         if (event.sender !== this.#client.state?.user.id) continue;
-        if (isEventOf(draft, event)) return event;
+        if (isEventOf(draft, event)) return { event };
         isUnclear ||= isChanged(draft, event);
       }
       after = events.at(-1)?.event_id ?? after;
@@ -388,9 +398,19 @@ export class Delivery {
     if (isUnclear) throw doubt;
     return undefined;
   }
+
+  /** Whether a message waits for a moderator, which the server knows only of rooms. */
+  async #isHeld({ content }: Draft, doubt: LiveError, isOver: () => boolean): Promise<boolean> {
+    const list = () => this.#client.call("chat.held.list", { channel: this.#channel });
+    const { results } = await persist(list, isOver).catch((error: LiveError) => {
+      if (isInDoubt(error) || isOver()) throw doubt;
+      return { results: [] };
+    });
+    return results.some((held) => held.content["local_id"] === content["local_id"]);
+  }
 }
 
-/** A copy of a content, which the caller may change, with the key of its message. */
+/** Copies a message's content, because the caller may mutate the original, and adds the message's `local_id`. */
 const stamped = (
   content: string | MessageContent,
   localId = randomId(),
@@ -400,7 +420,7 @@ const stamped = (
   return JSON.parse(json) as MessageContent & { local_id: string };
 };
 
-/** Browsers offer `crypto.randomUUID` to secure pages only. */
+/** Browsers provide `crypto.randomUUID` only in secure contexts. */
 const randomId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))
@@ -411,20 +431,26 @@ type Kind = Pick<Draft, "content" | "replaces">;
 const isDeletion = ({ content }: Kind): boolean => content.type === "deleted";
 
 /**
- * Whether an event of the user is the one of a message. The server keeps nothing of the
- * content of a deletion.
+ * Whether one of the user's events is the event of the given message. The event of a deletion has
+ * no `local_id`, because the server keeps none of the content.
  */
 const isEventOf = (draft: Kind, event: SentEvent): boolean =>
   isDeletion(draft)
     ? event.replaces === draft.replaces && event.content.type === "deleted"
     : isSameKind(draft, event) && event.content.local_id === draft.content.local_id;
 
-/** An edit keeps the `local_id` neither of the message nor of another edit. */
+/**
+ * Whether an event may have been the given message until it was edited: an edit overwrites the
+ * `local_id` of the message, and of any earlier edit.
+ */
 const isChanged = (draft: Kind, event: SentEvent): boolean =>
   !isDeletion(draft) &&
   isSameKind(draft, event) &&
   (event.edited !== null || event.content.type === "deleted");
 
-/** An edit of an edit replaces the message, so the ids may differ. */
+/**
+ * Compares only whether the message and the event are edits. An edit of an edit replaces the
+ * original message, so the ids may differ.
+ */
 const isSameKind = ({ replaces }: Kind, event: SentEvent): boolean =>
   (replaces === undefined) === (event.replaces === null);

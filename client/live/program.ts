@@ -1,5 +1,5 @@
 import type { SentProgram } from "../../schemas/live/index.js";
-import { onStage } from "../../schemas/plain/program.js";
+import { nowAndNext } from "../../schemas/plain/program.js";
 import { type CallOptions, type Client, type LiveError, persist } from "./client.js";
 import { Latest } from "./room-list.js";
 
@@ -11,33 +11,37 @@ export type SentSpeaker = NonNullable<SentProgram["speakers"]>[number];
 /** The program as the user sees it. */
 export interface ProgramState {
   readonly version: string;
-  /** The dates of the event, if it has any. */
+  /** The event's dates, if there are any. */
   readonly event: SentProgram["event"];
-  /** The zone of the event, as the IANA calls it. */
+  /** The event's IANA time zone. */
   readonly timezone: string | undefined;
   readonly sessions: readonly SentSession[];
   readonly speakers: readonly SentSpeaker[];
-  /** The ids of the sessions that the user marked. */
+  /** The ids of the user's favorite sessions. */
   readonly favorites: readonly string[];
+  /** The favorites that have moved, with the former start and room. */
+  readonly moved: NonNullable<SentProgram["moved"]>;
+  /** For how many minutes streams continue after a session, if the event sets that. */
+  readonly overrunMinutes: number | undefined;
 }
 
-/** What is on and what is next; undefined for none. */
+/** The current and the next session, each undefined if there is no such session. */
 export interface Stage {
   readonly now: SentSession | undefined;
   readonly next: SentSession | undefined;
 }
 
 /**
- * The program of the world. It is kept up to date while an iteration runs: each
- * iteration gives the present program, and a newer one after each change.
+ * The world's program. It is kept up to date while an iteration is running: each iteration yields
+ * the current program, and then the new program after each change.
  */
 export class Program implements AsyncIterable<ProgramState> {
   readonly #client: Client;
   readonly #readers = new Set<Latest<ProgramState>>();
   #current: ProgramState | undefined;
-  /** How far the clock of the server is ahead of this one, in milliseconds. */
+  /** How far the server's clock is ahead of the local clock, in milliseconds. */
   #ahead = 0;
-  /** Counts up to invalidate the request under way. */
+  /** Incremented to invalidate the request in flight. */
   #attempt = 0;
   #closed: { error?: LiveError } | undefined;
 
@@ -45,33 +49,33 @@ export class Program implements AsyncIterable<ProgramState> {
     this.#client = client;
   }
 
-  /** The program as it is known; undefined before that, and without an iteration. */
+  /** The last known program; undefined before the first fetch, and while no iteration is running. */
   get current(): ProgramState | undefined {
     return this.#current;
   }
 
-  /** The time on the clock of the server, as far as it is known: milliseconds since 1970. */
+  /** Returns an estimate of the time on the server's clock, in milliseconds since 1970. */
   now(): number {
     return Date.now() + this.#ahead;
   }
 
   /**
-   * What is on in a room, and next, by the rule of the server: of several sessions at once,
-   * the one that began last.
-   * @param room its id; null for sessions without a room.
-   * @param time in milliseconds since 1970; by default now, on the clock of the server.
+   * Returns the current and the next session in a room. Of several concurrent sessions, the session
+   * that began last is current, as on the server.
+   * @param room the id of the room; null for sessions without a room.
+   * @param time in milliseconds since 1970; defaults to the current time on the server's clock.
    */
   stage(room: string | null, time: number = this.now()): Stage {
     const { sessions = [] } = this.#current ?? {};
-    return onStage(
+    return nowAndNext(
       sessions.filter(({ room_id, state }) => room_id === room && state === "public"),
       time,
     );
   }
 
   /**
-   * Marks a session, or ends that.
-   * @throws {LiveError} `program.unknown`, `program.too_many`, or a code of the client.
+   * Marks a session as a favorite, or removes the mark.
+   * @throws {LiveError} `program.unknown`, `program.too_many`, or a `client.*` code.
    */
   async favorite(session: string, on: boolean, options?: CallOptions): Promise<void> {
     await this.#client.call("program.favorite", { session, on }, options);
@@ -91,7 +95,7 @@ export class Program implements AsyncIterable<ProgramState> {
     return reader;
   }
 
-  /** @internal An iteration has ended. */
+  /** @internal Called when an iteration has ended. */
   left(reader: Latest<ProgramState>): void {
     if (this.#readers.delete(reader) && this.#readers.size === 0) {
       this.disconnected();
@@ -119,7 +123,7 @@ export class Program implements AsyncIterable<ProgramState> {
     }
   }
 
-  /** @internal Ends all iterations; without an error, as if the program were at its end. */
+  /** @internal Ends all iterations, with an error if there is one. */
   end(error?: LiveError): void {
     this.#closed = error ? { error } : {};
     this.#endReaders(error);
@@ -132,7 +136,7 @@ export class Program implements AsyncIterable<ProgramState> {
     this.#current = undefined;
   }
 
-  /** Asks for the program if an iteration runs. */
+  /** Fetches the program if an iteration is running. */
   #renew(): void {
     this.disconnected();
     if (this.#readers.size === 0 || !this.#client.isConnected) return;
@@ -146,7 +150,7 @@ export class Program implements AsyncIterable<ProgramState> {
         if (!isOver()) this.#take(program);
       },
       (error: LiveError) => {
-        // Without the right to read it, for example.
+        // For example, the user may not be allowed to read the program.
         if (!isOver()) this.#endReaders(error);
       },
     );
@@ -155,11 +159,19 @@ export class Program implements AsyncIterable<ProgramState> {
   #take({ now, ...program }: SentProgram): void {
     this.#ahead = Date.parse(now) - Date.now();
     const { sessions, speakers } = program;
-    // The server left the rest out, as this client has it.
+    // The server omits the sessions and speakers if this client already has them.
     if (!sessions || !speakers) return this.#setFavorites(program.favorites);
-    const { version, event, timezone, favorites } = program;
-    const whole = { version, event, timezone, sessions, speakers, favorites };
-    this.#set(whole);
+    const { version, event, timezone, favorites, moved = [], overrun_minutes } = program;
+    this.#set({
+      version,
+      event,
+      timezone,
+      sessions,
+      speakers,
+      favorites,
+      moved,
+      overrunMinutes: overrun_minutes,
+    });
   }
 
   #setFavorites(favorites: readonly string[]): void {

@@ -9,23 +9,23 @@ import {
   persist,
 } from "./client.js";
 
-/** How many tasks a queue may hold, the running one included. */
+/** Maximum number of tasks in a queue, including the running task. */
 const MAX_QUEUED_TASKS = 200;
 
-/** Work that ends early once `isOver` says that its caller has given up. */
+/** A task that ends early once `isOver` returns true, which indicates that the caller has given up. */
 export type Task<T> = (
   isOver: () => boolean,
-  /** The time limit for a call that is made now. */
+  /** Returns the timeout for a call made now. */
   timeLeft: () => CallOptions,
 ) => Promise<T>;
 
-/** Runs tasks one after the other. */
+/** Runs tasks sequentially. */
 export class TaskQueue {
   #last: Promise<unknown> = Promise.resolve();
   /** The functions that reject waiting and running tasks. */
   readonly #open = new Set<(error: LiveError) => void>();
 
-  /** Runs a task after all earlier ones, within a time limit. */
+  /** Runs a task after all tasks that were added before it. The timeout includes the wait for those tasks. */
   add<T>(task: Task<T>, { timeout }: CallOptions = {}): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#open.size >= MAX_QUEUED_TASKS) {
@@ -70,7 +70,7 @@ export class TaskQueue {
   }
 }
 
-/** Sends the commands of a list one after the other, and waits for connections. */
+/** Sends a list's commands sequentially. Without a connection, commands wait. */
 export class CommandQueue {
   readonly #client: Client;
   readonly #queue = new TaskQueue();
@@ -79,7 +79,7 @@ export class CommandQueue {
     this.#client = client;
   }
 
-  /** Sends a command that may be executed twice, and repeats it until the server answers. */
+  /** Sends an idempotent command, and retries until the server responds. */
   persist<N extends CommandName>(
     name: N,
     payload: Commands[N]["payload"],
@@ -93,8 +93,8 @@ export class CommandQueue {
 
   /**
    * Sends a command that must not be executed twice.
-   * @throws {LiveError} `client.disconnected`, `client.timeout` or `server.doubtful` if it
-   *   may have been executed.
+   * @throws {LiveError} `client.disconnected`, `client.timeout` or `server.doubtful` if the command
+   * may have been executed.
    */
   once<N extends CommandName>(
     name: N,
@@ -114,7 +114,7 @@ export class CommandQueue {
     );
   }
 
-  /** Sends a deletion. Not found is a success if an earlier attempt may have deleted it. */
+  /** Sends a deletion. "Not found" counts as success if an earlier attempt may have deleted the item. */
   delete<N extends "question.delete" | "poll.delete">(
     name: N,
     payload: Commands[N]["payload"],
@@ -149,10 +149,10 @@ export class CommandQueue {
 
 type Limits = NonNullable<Authenticated["limits"]>;
 
-/** The limits of a server that announces none. */
+/** Limits for a server that does not announce any limits. */
 const DEFAULT_LIMITS: Limits = { messages_per_second: 5, messages_at_once: 20 };
 
-/** Token bucket for the user's messages in all channels; it keeps them below the server's limit. */
+/** A token bucket for the user's messages in all channels. It keeps the message rate below the server's limit. */
 export class RateLimiter {
   #limits = DEFAULT_LIMITS;
   #left = DEFAULT_LIMITS.messages_at_once;
@@ -166,13 +166,13 @@ export class RateLimiter {
     this.#limits = limits;
   }
 
-  /** Empties the bucket: the server refused a message, so the user also sends elsewhere. */
+  /** Empties the bucket after the server has refused a message: the user must also be sending from elsewhere. */
   drain(): void {
     this.#refill();
     this.#left = Math.min(this.#left, 0);
   }
 
-  /** Resolves when one more message may be sent, in the order of the calls. */
+  /** Resolves when the next message may be sent. Callers are served in order. */
   acquire(): Promise<void> {
     return (this.#last = this.#last.then(async () => {
       for (this.#refill(); this.#left < 1; this.#refill()) {

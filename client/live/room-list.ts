@@ -4,8 +4,8 @@ import type { Rooms } from "./rooms.js";
 import { roomIn } from "./state.js";
 
 /**
- * A list of a room's items, kept right for as long as an iteration runs. It enters the room,
- * lists, and then follows the pushes, again on each connection.
+ * A list of a room's items, kept up to date while an iteration is running. On each connection, the
+ * client enters the room, fetches the list, and then applies pushes to it.
  */
 export class RoomList<T extends Listed> {
   readonly #client: Client;
@@ -14,11 +14,11 @@ export class RoomList<T extends Listed> {
   readonly #readers = new Set<Latest<readonly T[]>>();
   readonly #doubts = new Doubts(() => void this.#relist());
   #items: readonly T[] | undefined;
-  /** Pushes since the list was requested; undefined without a request. */
+  /** Pushes received since the list was requested; undefined if no request is in flight. */
   #held: [name: string, data: unknown][] | undefined;
-  /** The last known permissions of the user; undefined before any are known. */
+  /** The user's last known permissions; undefined until they are known. */
   #rights: string | undefined;
-  /** Counts up to invalidate the work under way. */
+  /** Incremented to invalidate the work in flight. */
   #attempt = 0;
   #closed: { error?: LiveError } | undefined;
 
@@ -34,7 +34,7 @@ export class RoomList<T extends Listed> {
     this.#rights = this.#presentRights() || undefined;
   }
 
-  /** The list as it is known; undefined before that, and without an iteration. */
+  /** The last known list; undefined before the first fetch, and while no iteration is running. */
   get current(): readonly T[] | undefined {
     return this.#items;
   }
@@ -43,7 +43,7 @@ export class RoomList<T extends Listed> {
     return this.#readers.size > 0;
   }
 
-  /** Begins an iteration, and so a use. */
+  /** Begins an iteration, which keeps the list in use. */
   read(): Latest<readonly T[]> {
     const reader = new Latest<readonly T[]>(this);
     if (this.#closed) {
@@ -58,7 +58,7 @@ export class RoomList<T extends Listed> {
     return reader;
   }
 
-  /** An iteration has ended. */
+  /** Called when an iteration has ended. */
   left(reader: Latest<readonly T[]>): void {
     if (this.#readers.delete(reader) && !this.#isUsed) this.#release();
   }
@@ -84,7 +84,7 @@ export class RoomList<T extends Listed> {
     this.#renew();
   }
 
-  /** Lists again if a right of the user changed. */
+  /** Refetches the list if the user's rights have changed. */
   worldUpdated(): void {
     const before = this.#rights;
     this.#rights = this.#presentRights();
@@ -97,7 +97,7 @@ export class RoomList<T extends Listed> {
     this.#doubts.dismiss();
   }
 
-  /** Ends all iterations; without an error, as if the list were at its end. */
+  /** Ends all iterations, with an error if there is one. */
   end(error?: LiveError): void {
     const isUsed = this.#isUsed;
     for (const reader of this.#readers) reader.end(error);
@@ -105,13 +105,13 @@ export class RoomList<T extends Listed> {
     if (isUsed) this.#release();
   }
 
-  /** Ends all iterations, present and future. */
+  /** Ends all current and future iterations. */
   close(error?: LiveError): void {
     this.#closed = error ? { error } : {};
     this.end(error);
   }
 
-  /** Enters the room unless it is entered, and lists if the list is in use. */
+  /** Enters the room if necessary and fetches the list, provided it is in use. */
   #renew(): void {
     this.disconnected();
     if (this.#isUsed && this.#client.isConnected) {
@@ -122,9 +122,9 @@ export class RoomList<T extends Listed> {
     }
   }
 
-  /** Asks again, as the list may be stale. */
+  /** Refetches the list, because it may be stale. */
   async #relist(): Promise<void> {
-    // The request under way may be older than the doubt.
+    // The request in flight may be older than the doubt.
     if (this.#held) return this.#doubts.raise("perhaps");
     await this.#try(async (isOver) => {
       const isChanged = await this.#list(isOver);
@@ -142,17 +142,21 @@ export class RoomList<T extends Listed> {
     }
   }
 
-  /** @returns whether the user did anything that was not known. */
+  /**
+   * Fetches the list.
+   * @returns whether the list contained an action by the user that this client did not know about.
+   */
   async #list(isOver: () => boolean): Promise<boolean> {
     const listed = await persist(() => {
       this.#held = [];
       return this.#kind.list();
     }, isOver);
     if (isOver()) return false;
-    // Each of these may be older than the list. But then, the newer state is pushed too.
+    // A held push may be older than the list. If so, a push with the newer state follows.
     const held = this.#held ?? [];
     this.#held = undefined;
-    // The user may have had the right only for a moment, which no push reports.
+    // The server sent the list although, according to this client's state, the user may not read
+    // it. The user may have held the right only briefly, and no push reports such a change.
     if (!this.#kind.isReadable) this.#doubts.raise("certainly");
     const before = this.#items;
     let now: readonly T[] = listed;
@@ -163,7 +167,7 @@ export class RoomList<T extends Listed> {
     }
     if (before && isSame(before, now)) return false;
     this.#set(now);
-    // The server pushes changes by others anyway.
+    // Only the user's own votes matter here: changes by other users are pushed anyway.
     const own = (items: readonly T[]) => items.map((item) => [item.id, this.#kind.own(item)]);
     return !before || !isSame(own(before), own(now));
   }
@@ -191,17 +195,17 @@ export class RoomList<T extends Listed> {
   }
 }
 
-/** The source of a {@link Latest}. */
+/** The source that a {@link Latest} iterates over. */
 interface Changing<T> {
-  /** A new object after each change; undefined until it is known. */
+  /** A new object after each change; undefined until the value is known. */
   readonly current: T | undefined;
-  /** The iteration has ended. */
+  /** Called when an iteration has ended. */
   left(reader: Latest<T>): void;
 }
 
 /**
- * One iteration over something that changes: its present value, then a newer one after each
- * change. A slow consumer gets the last value only.
+ * A single iteration over a changing value. It yields the current value, and then the new value
+ * after each change. A slow consumer receives only the latest value.
  */
 export class Latest<T> implements AsyncIterableIterator<T, undefined> {
   readonly #source: Changing<T>;
@@ -214,7 +218,7 @@ export class Latest<T> implements AsyncIterableIterator<T, undefined> {
     this.#source = source;
   }
 
-  /** Wakes the consumer: the value has changed. */
+  /** Wakes the consumer after a change. */
   changed(): void {
     this.#wake();
   }

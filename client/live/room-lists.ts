@@ -1,17 +1,19 @@
 import type {
   ListedPoll,
   ListedQuestion,
+  PollType,
   SentPoll,
   SentQuestion,
+  SentSettings,
 } from "../../schemas/live/index.js";
 import { type CallOptions, type Client, LiveError } from "./client.js";
-import { type Kind, type Listed, PollKind, QuestionKind } from "./item-kind.js";
+import { type Kind, type Listed, PollKind, type PollVote, QuestionKind } from "./item-kind.js";
 import { CommandQueue } from "./queue.js";
 import { RoomList } from "./room-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
-import { isOfWorld } from "./state.js";
+import { isWorldPush } from "./state.js";
 
-/** The part of a list that the registry uses. */
+/** The part of a list that {@link RoomLists} uses. */
 type AnyList = Omit<RoomList<Listed>, "current" | "read" | "left">;
 
 interface Entry<F> {
@@ -19,7 +21,7 @@ interface Entry<F> {
   readonly list: AnyList;
 }
 
-/** The lists of questions and polls in use, by the ids of their rooms. */
+/** The lists of questions and polls in use, by room id. */
 export class RoomLists {
   readonly #client: Client;
   readonly #rooms: Rooms;
@@ -32,7 +34,7 @@ export class RoomLists {
     this.#rooms = rooms;
   }
 
-  /** @returns the same object for the same room. */
+  /** @returns the room's questions. Repeated calls return the same object. */
   questions(room: string): Questions {
     const make = () => {
       const kind = new QuestionKind(this.#client, room);
@@ -42,7 +44,7 @@ export class RoomLists {
     return getOrMake(this.#questions, room, make).face;
   }
 
-  /** @returns the same object for the same room. */
+  /** @returns the room's polls. Repeated calls return the same object. */
   polls(room: string): Polls {
     const make = () => {
       const kind = new PollKind(this.#client, room);
@@ -61,8 +63,8 @@ export class RoomLists {
   }
 
   /**
-   * Applies the server's answer to a command.
-   * @param payload JSON.
+   * Applies the server's response to a command.
+   * @param payload the command's payload, as JSON.
    */
   answered(name: string, payload: string, result: unknown): void {
     const lists = this.#of(name);
@@ -77,7 +79,7 @@ export class RoomLists {
       const error = new LiveError("room.unknown", "The room was deleted.");
       this.#questions.get(id)?.list.end(error);
       this.#polls.get(id)?.list.end(error);
-    } else if (isOfWorld(name)) {
+    } else if (isWorldPush(name)) {
       for (const list of this.#all()) list.worldUpdated();
     } else {
       const lists = this.#of(name);
@@ -85,7 +87,7 @@ export class RoomLists {
     }
   }
 
-  /** @param error why the client ended. */
+  /** @param error the reason why the client ended. */
   end(error: LiveError): void {
     this.#ended = error;
     for (const list of this.#all()) list.close(reasonOf(error));
@@ -114,11 +116,14 @@ function getOrMake<T>(all: Map<string, T>, key: string, make: () => T): T {
   return known;
 }
 
-/** A client that was closed on purpose ends iterations without an error. */
+/**
+ * Returns the error with which iterations end. If the application closed the client, iterations end
+ * without an error.
+ */
 const reasonOf = (error: LiveError): LiveError | undefined =>
   error.code === "client.closed" ? undefined : error;
 
-/** The id of the room in the data of a push. */
+/** Returns the room id in a push's data. */
 function roomNamed(data: unknown): string {
   const { room, question, poll } = data as {
     room?: string;
@@ -128,9 +133,9 @@ function roomNamed(data: unknown): string {
   return String(room ?? (question ?? poll)?.room_id);
 }
 
-/** The items of one kind in a room that the user may see, and the commands that all kinds have. */
+/** The items of one kind that the user may see in a room, with the commands common to all kinds. */
 export abstract class Items<T extends Listed> implements AsyncIterable<readonly T[]> {
-  /** With which the names of the commands begin. */
+  /** Prefix of the command names. */
   protected abstract readonly kind: "question" | "poll";
   protected readonly commands: CommandQueue;
   readonly #list: RoomList<T>;
@@ -145,113 +150,138 @@ export abstract class Items<T extends Listed> implements AsyncIterable<readonly 
     this.commands = commands;
   }
 
-  /** The list as it is known; undefined without an iteration. */
+  /** The last known list; undefined before the first fetch, and while no iteration is running. */
   get current(): readonly T[] | undefined {
     return this.#list.current;
   }
 
   /**
-   * A slow consumer gets the last list only. The iteration ends with `close()`; it throws
-   * a {@link LiveError} when the user loses the room or the right to read it, when the room no
-   * longer offers polls, or when the server refuses the client.
+   * Yields the current list, and then the new list after each change. A slow consumer receives only
+   * the latest list. The iteration ends when the client is closed. It throws a {@link LiveError} if
+   * the user loses the room or the right to read the list, if the room no longer has the list's
+   * module, or if the server refuses the client.
    */
   [Symbol.asyncIterator](): AsyncIterableIterator<readonly T[], undefined> {
     return this.#list.read();
   }
 
-  /** Deletes an item and its votes, as a moderator or manager. */
+  /** Deletes an item and its votes. For moderators and managers. */
   async delete(id: string, options?: CallOptions): Promise<void> {
     const payload = { room: this.room, id };
     await this.commands.delete(`${this.kind}.delete`, payload, options);
   }
 
-  /** Pins an item instead of another one, as a moderator or manager. */
+  /** Pins an item, and unpins the previously pinned item. For moderators and managers. */
   async pin(id: string, options?: CallOptions): Promise<void> {
     const payload = { room: this.room, id };
     await this.commands.persist(`${this.kind}.pin`, payload, options);
   }
 
-  /** Pins no item any more, as a moderator or manager. */
+  /** Unpins the pinned item. For moderators and managers. */
   async unpin(options?: CallOptions): Promise<void> {
     const payload = { room: this.room };
     await this.commands.persist(`${this.kind}.unpin`, payload, options);
   }
 }
 
-/** What a manager creates. */
+/** A poll to create. */
 export interface PollDraft {
   content: string;
-  /** An option without an order comes last. */
-  options: readonly { content: string; order?: number }[];
+  /** Options without an order come last. `correct` is for those of a quiz. */
+  options?: readonly { content: string; order?: number; correct?: boolean }[];
   /** Default: `draft`. */
   state?: SentPoll["state"];
-  /** Whether one option may be chosen, or any number. Default: `choice`. */
-  poll_type?: "choice" | "multi";
+  /** What voters do. Default: `choice`, which lets them choose exactly one option. */
+  poll_type?: PollType;
+  /** The settings of this kind of poll. Null stands for the default. */
+  settings?: SentSettings;
 }
 
-/** What a manager changes in a poll. */
+/** The changes that a manager can make to a poll. */
 export interface PollChanges {
   content?: string;
   state?: SentPoll["state"];
-  poll_type?: "choice" | "multi";
-  /** True ends the pin of another poll. */
+  poll_type?: PollType;
+  /** Settings that are not named stay as they are. */
+  settings?: SentSettings;
+  /** `true` unpins any other poll. */
   is_pinned?: boolean;
   /**
-   * All options from now on: those with an id are changed, those without are added, and
-   * those that are missing are deleted with their votes. An empty list changes none.
+   * The complete new list of options: options with an id are updated, options without an id are
+   * added, and missing options are deleted along with their votes. An empty list leaves the options
+   * unchanged.
    */
   options?: readonly {
     id?: string | null;
     content?: string;
     order?: number;
+    correct?: boolean;
   }[];
 }
 
 /**
- * The polls of a room that the user may see, the oldest first. Iterating enters the room
- * and gives the present list, then a new one after each change, across reconnections:
+ * The polls in a room that the user may see, oldest first. Iteration enters the room and yields the
+ * current list, and then a new list after each change, across reconnections:
  *
  * ```ts
  * for await (const polls of live.polls(room)) render(polls);
  * ```
  *
- * A poll has `results` only if the user may see them, and `answers` if the user voted.
- * The commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ * A poll has `results` only if the user may see them, and `answers` or `value` only if the user has
+ * voted.
+ * Commands run one at a time, and wait for a connection until their `timeout` expires.
  */
 export class Polls extends Items<ListedPoll> {
   protected readonly kind = "poll";
 
   /**
-   * Creates a poll, as a manager. If the connection breaks before the answer, it is unknown
-   * whether it was created; it is not created again.
+   * Creates a poll. For managers. If the connection breaks before the response arrives, the outcome
+   * is unknown, and the command is not retried.
    */
   async create({ options, ...draft }: PollDraft, callOptions?: CallOptions): Promise<SentPoll> {
-    const payload = { ...draft, options: [...options], room: this.room };
+    const payload = { ...draft, ...(options && { options: [...options] }), room: this.room };
     const { poll } = await this.commands.once("poll.create", payload, callOptions);
     return poll;
   }
 
   /**
-   * Votes in an open poll instead of an earlier vote.
-   * @param optionIds one, or any number if the poll takes several; none withdraws the vote.
+   * Votes in an open poll, replacing the user's previous vote.
+   * @param vote the id of one option, or several ids if the poll allows more than one option; or
+   * the words, texts or value that polls of other kinds ask for. An empty list, or the value null,
+   * withdraws the vote. A quiz accepts one vote.
    */
   async vote(
     id: string,
-    optionIds: string | readonly string[],
+    vote: string | readonly string[] | PollVote,
     options?: CallOptions,
   ): Promise<SentPoll> {
-    const payload = { room: this.room, id, options: [optionIds].flat() };
+    const isIds = (it: typeof vote): it is string | readonly string[] =>
+      typeof it === "string" || Array.isArray(it);
+    const { options: ids, answers, value } = isIds(vote) ? { options: [vote].flat() } : vote;
+    const payload = {
+      ...{ room: this.room, id },
+      ...(ids && { options: [...ids] }),
+      ...(answers && { answers: [...answers] }),
+      ...(value !== undefined && { value }),
+    };
     return (await this.commands.persist("poll.vote", payload, options)).poll;
   }
 
-  /** Withdraws the vote in an open poll. */
+  /** Withdraws the user's vote in an open poll with options. */
   withdraw(id: string, options?: CallOptions): Promise<SentPoll> {
     return this.vote(id, [], options);
   }
 
   /**
-   * Changes a poll, as a manager. New options are added only once, as in {@link create}.
+   * Hides a word or a text from the results, or shows it. For managers.
+   * @param answer a word in any spelling, or the id of a text.
    */
+  async hide(id: string, answer: string, hidden: boolean, options?: CallOptions): Promise<void> {
+    const payload = { room: this.room, id, answer, hidden };
+    await this.commands.persist("poll.answers.hide", payload, options);
+  }
+
+  /** Updates a poll. For managers. Like {@link create}, an update that adds options is not retried. */
   async update(
     id: string,
     { options, ...changes }: PollChanges,
@@ -264,56 +294,55 @@ export class Polls extends Items<ListedPoll> {
     return poll;
   }
 
-  /** Lets people vote. */
+  /** Opens the poll for voting. */
   open(id: string, options?: CallOptions): Promise<SentPoll> {
     return this.update(id, { state: "open" }, options);
   }
 
-  /** Ends the voting, freezes the results, and shows them to everybody. */
+  /** Closes the poll, freezes its results, and shows the results to everybody. */
   close(id: string, options?: CallOptions): Promise<SentPoll> {
     return this.update(id, { state: "closed" }, options);
   }
 
-  /** Hides the poll from all but managers. */
+  /** Hides the poll from everybody except managers. */
   archive(id: string, options?: CallOptions): Promise<SentPoll> {
     return this.update(id, { state: "archived" }, options);
   }
 }
 
-/** What a moderator changes in a question. */
+/** The changes that a moderator can make to a question. */
 export interface QuestionChanges {
   content?: string;
-  /** `visible` admits it. */
+  /** `visible` approves the question. */
   state?: SentQuestion["state"];
   answered?: boolean;
-  /** True ends the pin of another question. */
+  /** `true` unpins any other question. */
   is_pinned?: boolean;
 }
 
-/** How a question is asked. */
 interface AskOptions extends CallOptions {
-  /** Whether the user was shown that the question will have their name. */
+  /** Whether the user was informed that the question will show their name. */
   named?: boolean;
 }
 
 /**
- * The questions of a room that the user may see, the oldest first. Iterating enters the
- * room and gives the present list, then a new one after each change, across reconnections:
+ * The questions in a room that the user may see, oldest first. Iteration enters the room and yields
+ * the current list, and then a new list after each change, across reconnections:
  *
  * ```ts
  * for await (const questions of live.questions(room)) render(questions);
  * ```
  *
- * Its commands are executed one after the other. They wait for connections; `timeout` bounds that.
+ * Commands run one at a time, and wait for a connection until their `timeout` expires.
  */
 export class Questions extends Items<ListedQuestion> {
   protected readonly kind = "question";
 
   /**
-   * Asks a question. If the connection breaks before the answer, it is unknown whether it
-   * was asked; it is not asked again.
-   * @returns the question: in the state `mod_queue` if a moderator has to admit it.
-   * @throws {LiveError} `question.named` if the room shows who asked, against `named: false`.
+   * Asks a question. If the connection breaks before the response arrives, the outcome is unknown,
+   * and the command is not retried.
+   * @returns the question, in state `mod_queue` if a moderator must approve it.
+   * @throws {LiveError} `question.named` if the room shows who asked although `named` is false.
    */
   async ask(content: string, { named, ...options }: AskOptions = {}): Promise<SentQuestion> {
     const { question } = await this.commands.once(
@@ -324,13 +353,13 @@ export class Questions extends Items<ListedQuestion> {
     return question;
   }
 
-  /** Votes for a question, or withdraws the vote. */
+  /** Votes for a question, or withdraws the vote if `vote` is false. */
   async vote(id: string, vote = true, options?: CallOptions): Promise<SentQuestion> {
     const payload = { room: this.room, id, vote };
     return (await this.commands.persist("question.vote", payload, options)).question;
   }
 
-  /** Changes a question, as a moderator. */
+  /** Updates a question. For moderators. */
   async update(id: string, changes: QuestionChanges, options?: CallOptions): Promise<SentQuestion> {
     const payload = { ...changes, room: this.room, id };
     return (await this.commands.persist("question.update", payload, options)).question;

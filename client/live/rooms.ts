@@ -1,34 +1,31 @@
 import type { LiveError } from "./client.js";
 import type { Connection } from "./connection.js";
 
-/** The program around the client, as one user of a room. */
+/** A hold on a room by the application that embeds the client. */
 class Visit {}
 
 const PROGRAM = new Visit();
 
-/** A call of the program that enters a room. */
+/** The application's attempt to enter a room. */
 interface Entering {
-  /** The server has let it in. */
+  /** Call when the server has admitted the application. */
   entered(): void;
-  /** The call is over, whatever its outcome. */
+  /** Call when the attempt has settled, whether or not it succeeded. */
   over(): void;
 }
 
-/**
- * The rooms in use, by the program that entered them or by lists. The client leaves a room
- * after its last use.
- */
+/** The rooms in use by lists or by the application. The client leaves a room after its last use. */
 export class Rooms {
-  /** The users of each room; no set is empty. */
+  /** The holders of each room: lists, and visits by the application. The sets are never empty. */
   readonly #needs = new Map<string, Set<object>>();
-  /** The rooms that the present connection has entered, or is entering. */
+  /** The rooms that the current connection has entered or is entering. */
   readonly #entered = new Map<string, Promise<unknown>>();
   readonly #emit: (name: string, data: object) => void;
   readonly #call: (name: "room.enter" | "room.leave", room: string) => Promise<unknown>;
 
   /**
-   * @param emit reports which rooms of the program were restored, and which were lost.
-   * @param call executes a command on behalf of a list.
+   * @param emit reports which of the application's rooms were restored and which were lost.
+   * @param call runs a command on behalf of a list.
    */
   constructor(
     emit: (name: string, data: object) => void,
@@ -38,13 +35,13 @@ export class Rooms {
     this.#call = call;
   }
 
-  /** The program begins to enter a room. */
+  /** Records that the application is entering a room. */
   entering(room: string): Entering {
     const visit = new Visit();
     this.need(room, visit);
     return {
       entered: () => {
-        // Otherwise, the program has called for leaving meanwhile.
+        // The application may have asked to leave before the server admitted it.
         if (!this.#needs.get(room)?.has(visit)) return;
         this.need(room, PROGRAM);
         this.#entered.set(room, Promise.resolve());
@@ -53,7 +50,7 @@ export class Rooms {
     };
   }
 
-  /** The program calls for leaving a room. */
+  /** Drops the application's holds on a room. */
   left(room: string): void {
     for (const one of this.#needs.get(room) ?? []) {
       if (one instanceof Visit) this.#drop(room, one);
@@ -61,8 +58,8 @@ export class Rooms {
   }
 
   /**
-   * Takes note that the room is about to be left.
-   * @returns whether it may be: a room stays entered as long as it is in use.
+   * Prepares to leave a room.
+   * @returns whether the client may leave: a room stays entered while it is in use.
    */
   leaving(room: string): boolean {
     if (this.#needs.has(room)) return false;
@@ -70,26 +67,26 @@ export class Rooms {
     return true;
   }
 
-  /** Keeps a room from being left. It is not entered by that. */
+  /** Keeps a room from being left, without entering it. */
   need(room: string, user: object): void {
     const users = this.#needs.get(room) ?? new Set();
     this.#needs.set(room, users.add(user));
   }
 
-  /** Leaves the room unless it is still in use. */
+  /** Drops a hold on a room, and leaves the room unless it is still in use. */
   release(room: string, user: object): void {
     this.#drop(room, user);
     if (this.#needs.has(room) || !this.#entered.has(room)) return;
-    // A room that is not left costs a few frames, until the connection ends.
+    // Best effort: staying in the room only costs a few frames until the connection ends.
     this.#call("room.leave", room).catch(() => {});
   }
 
-  /** Enters a room, unless the present connection has done so. */
+  /** Enters a room, unless the current connection has already entered it. */
   enter(room: string): Promise<unknown> {
     return this.#entered.get(room) ?? this.#track(room, this.#call("room.enter", room));
   }
 
-  /** The room was deleted. */
+  /** Forgets a deleted room. */
   deleted(room: string): void {
     this.#needs.delete(room);
     this.#entered.delete(room);
@@ -99,7 +96,7 @@ export class Rooms {
     this.#entered.clear();
   }
 
-  /** Enters the rooms again that the program had entered. */
+  /** Re-enters the rooms that the application had entered. */
   restore(connection: Connection): void {
     for (const [room, users] of this.#needs) {
       if (!users.has(PROGRAM)) continue;
@@ -136,7 +133,7 @@ export class Rooms {
   }
 }
 
-/** The room of a payload, by its id, which is also the id of its channel. */
+/** Returns the room id in a payload. A room's channel has the same id as the room. */
 export function roomOf(payload: unknown): string {
   const { room, channel } = (payload ?? {}) as Record<string, unknown>;
   return String(room ?? channel);

@@ -11,33 +11,33 @@ import type {
 } from "../../schemas/live/index.js";
 import { isVisible } from "../../schemas/plain/announcements.js";
 
-/** A user's view of a world. A new object after each change. */
+/** A user's view of a world. Each change creates a new object. */
 export interface LiveState {
   readonly user: OwnUser;
   readonly world: SentWorld;
   /** The user's permissions in the world, such as `world:announce`. */
   readonly permissions: readonly string[];
-  /** The rooms that the user may see, in their order. */
+  /** The rooms that the user may see, in order. */
   readonly rooms: readonly SentRoom[];
-  /** The announcements to show now. */
+  /** The currently visible announcements. */
   readonly announcements: readonly SentAnnouncement[];
-  /** The channels of which the user is a lasting member, but for hidden ones. */
+  /** The channels in which the user has a lasting membership, except hidden ones. */
   readonly channels: readonly SentChannel[];
-  /** The id of the event up to which the user has read, by channel. */
+  /** The id of the last event that the user has read, by channel. */
   readonly readPointers: Pointers;
-  /** The id of the newest event that the server reported, by channel. */
+  /** The id of the newest event that the server has reported, by channel. */
   readonly unreadPointers: Pointers;
-  /** How many mentions and direct messages the user has not read, by channel. */
+  /** The number of unread mentions and direct messages, by channel. */
   readonly notificationCounts: Pointers;
 }
 
 type Pointers = Readonly<Record<string, number>>;
 
-/** Whether a push may change the user's visible rooms, or their permissions there. */
-export const isOfWorld = (name: string): boolean =>
+/** Whether a push may change which rooms the user sees, or the user's permissions in these rooms. */
+export const isWorldPush = (name: string): boolean =>
   name === "world.changed" || name === "world.updated";
 
-/** The state right after a login. */
+/** Returns the initial state after a login. */
 export const firstState = (answer: Authenticated): LiveState => ({
   user: answer["user.config"],
   ...answer["world.config"],
@@ -52,7 +52,7 @@ type Changes = {
   [N in keyof Pushes]?: (state: LiveState, data: Pushes[N]) => object;
 };
 
-/** The changes of a push. */
+/** The state changes for each push. */
 const changes: Changes = {
   "world.updated": (state, data) => ({ ...data, ...withRooms(state, data.rooms) }),
   "world.changed": (state, { world, permissions, ...changed }) => ({
@@ -66,7 +66,7 @@ const changes: Changes = {
   "room.create": ({ rooms }, room) => ({
     rooms: [...without(rooms, room), { ...room, users: "none" }],
   }),
-  // The channel of a room has the id of the room.
+  // A room's channel has the same id as the room.
   "room.delete": (state, room) => ({
     rooms: without(state.rooms, room),
     ...withChannels(state, without(state.channels, room)),
@@ -99,7 +99,7 @@ const changes: Changes = {
   }),
 };
 
-/** Changed rooms keep their places, and new ones follow, unless there is an order. */
+/** Changed rooms keep their position and new rooms are appended, unless an order is given. */
 function changedRooms(
   before: readonly SentRoom[],
   { rooms, removed, order }: Pick<WorldChange, "rooms" | "removed" | "order">,
@@ -118,7 +118,7 @@ type Outcomes = {
   ) => object;
 };
 
-/** The changes of a command that the server pushes only to the user's other connections. */
+/** The state changes for commands whose effect the server pushes only to the user's other connections. */
 const outcomes: Outcomes = {
   "user.update": ({ user }, { profile, client_state }) => ({
     user: { ...user, ...(profile && { profile }), ...(client_state && { client_state }) },
@@ -140,7 +140,7 @@ const outcomes: Outcomes = {
   }),
 };
 
-/** The state after a push; the same object if the push changes nothing in it. */
+/** Returns the state after a push, or the same object if pushes with this name do not affect the state. */
 export function nextState(state: LiveState, name: string, data: unknown): LiveState {
   if (!Object.hasOwn(changes, name)) return state;
   const change = changes[name as keyof Pushes] as (state: LiveState, data: unknown) => object;
@@ -148,8 +148,8 @@ export function nextState(state: LiveState, name: string, data: unknown): LiveSt
 }
 
 /**
- * The state after a command.
- * @param payload as it was sent.
+ * Returns the state after a command.
+ * @param payload the command's payload, as JSON.
  */
 export function stateAfter(
   state: LiveState,
@@ -166,7 +166,10 @@ export function stateAfter(
   return { ...state, ...outcome(state, JSON.parse(payload), result) };
 }
 
-/** Whether a membership ends with the connections. Only moderators have a choice. */
+/**
+ * Whether a membership ends with the user's connections. Only moderators can choose; for other
+ * users, the room's setting applies.
+ */
 function isVolatile(state: LiveState, id: string, choice: unknown): boolean {
   const room = state.rooms.find((room) => room.id === id);
   const chat = room?.modules.find(({ type }) => type === "chat.native");
@@ -179,8 +182,8 @@ const pointersOf = (channels: readonly SentChannel[]): Pointers =>
   Object.fromEntries(channels.map(({ id, unread_pointer }) => [id, unread_pointer]));
 
 /**
- * The changes of a new list of rooms. The channel of a room has the id of the room, and
- * leaves the list of channels when the user may no longer read it.
+ * Returns the state changes for a new list of rooms. A room's channel has the same id as the room,
+ * and is removed from the list of channels once the user may no longer read the channel.
  */
 function withRooms(state: LiveState, rooms: LiveState["rooms"]): object {
   const lost = new Set(readIn(state.rooms));
@@ -190,11 +193,11 @@ function withRooms(state: LiveState, rooms: LiveState["rooms"]): object {
   return isSame ? { rooms } : { rooms, ...withChannels(state, channels) };
 }
 
-/** The rooms whose chat the user may read. */
+/** Returns the ids of the rooms whose chat the user may read. */
 const readIn = (rooms: LiveState["rooms"]): string[] =>
   rooms.filter(({ permissions }) => permissions.includes("room:chat.read")).map(({ id }) => id);
 
-/** The changes of a new list of channels. */
+/** Returns the state changes for a new list of channels. */
 function withChannels(state: LiveState, channels: SentChannel[]): object {
   const unreadPointers = { ...state.unreadPointers };
   for (const { id } of state.channels) delete unreadPointers[id];
@@ -204,7 +207,7 @@ function withChannels(state: LiveState, channels: SentChannel[]): object {
 const without = <T extends { id: string }>(list: readonly T[], { id }: { id: string }): T[] =>
   list.filter((it) => it.id !== id);
 
-/** The push leaves out `is_visible` if the announcement was not visible before. */
+/** The push omits `is_visible` if the announcement was not visible before. */
 const isShown = ({
   is_visible,
   state,
@@ -212,6 +215,6 @@ const isShown = ({
 }: Pushes["announcement.created_or_updated"]): boolean =>
   is_visible ?? isVisible({ state, show_until: until === null ? null : Date.parse(until) });
 
-/** A room that the user may see. */
+/** Returns a room that the user may see. */
 export const roomIn = (state: LiveState | undefined, id: string) =>
   state?.rooms.find((room) => room.id === id);

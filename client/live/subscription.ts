@@ -1,24 +1,24 @@
 import type { ChannelState, SentEvent } from "../../schemas/live/index.js";
 import { type Client, type LiveError, persist } from "./client.js";
 
-/** How many events the server returns at most to a subscription. */
+/** Maximum number of events in the server's response to a subscription. */
 const MAX_SUBSCRIBED_EVENTS = 1000;
 
-/** The subscription of a client to one channel, for as long as it has readers. */
+/** A client's subscription to one channel, active while it has readers. */
 export class Subscription {
   readonly #client: Client;
   readonly #channel: string;
   readonly #isKept: () => boolean;
   readonly #readers = new Set<Reader>();
-  /** Whether the present connection is subscribed, as far as is known. */
+  /** Whether the current connection is known to be subscribed. */
   #isActive = false;
-  /** The id of the last event that was pushed, or that was before all pushes. */
+  /** The id of the last pushed event; before the first push, the id of the channel's last event. */
   #newest = 0;
-  /** Counts up whenever the attempt to subscribe that is under way no longer counts. */
+  /** Incremented to invalidate a subscribe attempt in flight. */
   #attempt = 0;
   #closed: { error?: LiveError } | undefined;
 
-  /** @param isKept whether the server's subscription is needed even without readers. */
+  /** @param isKept whether the server-side subscription is needed even without readers. */
   constructor(client: Client, channel: string, isKept: () => boolean) {
     this.#client = client;
     this.#channel = channel;
@@ -29,7 +29,7 @@ export class Subscription {
     return this.#readers.size > 0;
   }
 
-  /** @param after the id of an event to begin after; undefined begins with the next push. */
+  /** @param after the id of the event to start after; undefined starts with the next push. */
   read(after?: number): Reader {
     const reader: Reader = new Reader(
       {
@@ -53,13 +53,13 @@ export class Subscription {
     const plain = plainEvent(event);
     this.#newest = Math.max(this.#newest, plain.event_id);
     for (const reader of this.#readers) {
-      // Without a subscription, earlier events may be missing.
+      // Without an active subscription, events before this push may be missing.
       if (this.#isActive) reader.offer(plain);
       else reader.miss();
     }
   }
 
-  /** Subscribes again, if there are readers, and fetches the missed events. */
+  /** Resubscribes if there are readers, and fetches missed events. */
   renew(): void {
     this.disconnected();
     if (this.isRead && this.#client.isConnected) void this.#subscribe();
@@ -70,14 +70,14 @@ export class Subscription {
     this.#attempt++;
   }
 
-  /** Ends all iterations; without an error, as if the channel were at its end. */
+  /** Ends all current iterations, with an error if there is one. */
   end(error?: LiveError): void {
     this.disconnected();
     for (const reader of this.#readers) reader.end(error);
     this.#readers.clear();
   }
 
-  /** Ends all iterations, present and future. */
+  /** Ends all current and future iterations. */
   close(error?: LiveError): void {
     this.#closed = error ? { error } : {};
     this.end(error);
@@ -113,7 +113,7 @@ export class Subscription {
     }
   }
 
-  /** Up to where the most advanced reader has everything. */
+  /** The tail of the most advanced reader. */
   #tail(): number | undefined {
     const tails = [...this.#readers].flatMap(({ tail }) => tail ?? []);
     return tails.length > 0 ? Math.max(...tails) : undefined;
@@ -124,34 +124,34 @@ export class Subscription {
     this.disconnected();
     if (this.#isKept() || !this.#client.isConnected) return;
     const payload = { channel: this.#channel };
-    // A subscription that stays costs a few frames, until the connection ends.
+    // Best effort: staying subscribed only costs a few frames until the connection ends.
     this.#client.call("chat.unsubscribe", payload).catch(() => {});
   }
 }
 
-/** How many events a reader buffers. A slow consumer fetches later ones when it is ready. */
+/** Maximum number of events that a reader buffers. For a slow consumer, later events are fetched on demand. */
 const MAX_BUFFERED_EVENTS = 1000;
 
 /** The part of a channel that a {@link Reader} uses. */
 export interface Source {
-  /** The oldest events after an id; `isLast` if there are no more. */
+  /** Fetches the oldest events after an id. `isLast` is true if no events follow. */
   fetch(after: number, isOver: () => boolean): Promise<{ events: SentEvent[]; isLast: boolean }>;
-  /** The iteration has ended. */
+  /** Called when the iteration ends. */
   left(reader: Reader): void;
 }
 
 /**
- * One iteration over the events of a channel. Pushed events wait for the consumer. When
- * the consumer is too slow, or events may have been missed, there is a gap after the waiting
- * events: the reader drops later pushes, and fetches from the gap on.
+ * One iteration over a channel's events. Pushed events are buffered for the consumer. If the
+ * consumer is too slow, or if events may have been missed, a gap follows the buffered events: the
+ * reader then drops later pushes and fetches from the gap onward.
  */
 export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   readonly #source: Source;
-  /** The events that the consumer gets next. */
+  /** Buffered events that the consumer receives next. */
   #waiting: SentEvent[] = [];
-  /** Pushes during a fetch of older events; undefined without a fetch. */
+  /** Events pushed while preceding events are being fetched; undefined if no fetch is in flight. */
   #held: SentEvent[] | undefined;
-  /** All up to this id are given, wait, or are held; undefined before the beginning. */
+  /** Every event up to this id was delivered, is waiting, or is held; undefined before the start. */
   #tail: number | undefined;
   /** Whether there may be events after the tail that were not pushed. */
   #hasGap = false;
@@ -159,13 +159,13 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   #end: { error?: LiveError } | undefined;
   #turn: Promise<unknown> = Promise.resolve();
 
-  /** @param after the id of an event to begin after; undefined begins with the next push. */
+  /** @param after the id of the event to start after; undefined starts with the next push. */
   constructor(source: Source, after?: number) {
     this.#source = source;
     this.#tail = after;
   }
 
-  /** The id up to which it has everything, if it has begun. */
+  /** The id up to which the reader has every event; undefined before the start. */
   get tail(): number | undefined {
     return this.#tail;
   }
@@ -184,7 +184,7 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     this.#wake();
   }
 
-  /** Marks a gap: events may have been missed. */
+  /** Records that events may have been missed. */
   miss(): void {
     if (this.#tail === undefined) return;
     this.#hasGap = true;
@@ -192,10 +192,10 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   }
 
   /**
-   * Continues after a new subscription.
-   * @param newest pushes have ids after this one.
-   * @param after `events` follow this id; undefined if there are none.
-   * @param isComplete whether there are no more after this id.
+   * Resumes after a new subscription.
+   * @param newest the highest event id before the subscription; pushes have higher ids.
+   * @param after the id that `events` follow; undefined if no events were requested.
+   * @param isComplete whether `events` holds every event after `after`.
    */
   resume(
     newest: number,
@@ -213,7 +213,10 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     this.#wake();
   }
 
-  /** Ends the iteration; with an error, after the waiting events. */
+  /**
+   * Ends the iteration. An error is thrown once the consumer has received the waiting events.
+   * Without an error, the waiting events are dropped.
+   */
   end(error?: LiveError): void {
     this.#end ??= error ? { error } : {};
     if (!error) this.#waiting = [];
@@ -254,10 +257,10 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
     }
   }
 
-  /** Fetches the next events. It never rejects. */
+  /** Fetches the next events. Never rejects. */
   async #fetch(): Promise<void> {
     const after = this.#tail!;
-    // Events pushed from now on may be missing in the answer.
+    // The response may lack events that are pushed from now on.
     this.#held = [];
     this.#hasGap = false;
     try {
@@ -283,13 +286,14 @@ export class Reader implements AsyncIterableIterator<SentEvent, undefined> {
   }
 }
 
-/** Events of any size fit into a page of this many. */
-const SAFE_PAGE_EVENTS = 25;
+/** The page size of the chat history, in events. */
 const PAGE_EVENTS = 250;
-/** More than the id of any event. */
+/** A page with this many events fits into a response, regardless of the size of the events. */
+const SAFE_PAGE_EVENTS = 25;
+/** Greater than any event id. */
 export const NEWEST = Number.MAX_SAFE_INTEGER;
 
-/** An event without the fields that only pages or only pushes add. */
+/** Removes the fields that only fetched events or only pushed events have. */
 export function plainEvent(event: SentEvent): SentEvent {
   const plain: SentEvent & { users?: unknown; type?: unknown } = { ...event };
   delete plain.users;
@@ -300,9 +304,9 @@ export function plainEvent(event: SentEvent): SentEvent {
 const isTooLarge = (error: unknown) => (error as LiveError).code === "server.too_large";
 
 /**
- * The oldest events after an id. It waits for connections.
+ * Fetches the oldest events after an id. Waits for a connection.
  * @param isOver whether the caller has given up.
- * @returns `isLast` if there are no more.
+ * @returns the events. `isLast` is true if no events follow.
  */
 export async function eventsAfter(
   client: Client,
@@ -326,7 +330,10 @@ export async function eventsAfter(
   }
 }
 
-/** The newest events before an id, oldest first; fewer than asked for only at the beginning. */
+/**
+ * Fetches the newest events before an id, oldest first. Returns fewer than `count` only at the
+ * beginning of the channel.
+ */
 export async function eventsBefore(
   client: Client,
   channel: string,
@@ -350,29 +357,32 @@ export async function eventsBefore(
 
 /** Options for joining a channel. */
 export interface JoinOptions {
-  /** Whether it ends with the connections; the settings of the room say by default. Only moderators may choose. */
+  /**
+   * Whether the membership ends with the user's connections. Defaults to the room's setting; only
+   * moderators may choose.
+   */
   volatile?: boolean;
 }
 
-/** The membership of the user in a channel. One that does not last is renewed on each connection. */
+/** The user's membership in a channel. A volatile membership is renewed on each connection. */
 export class Membership {
   readonly #client: Client;
   readonly #channel: string;
   readonly #report: (error: unknown) => void;
-  /** How to join again; undefined if there is no need. */
+  /** The options for rejoining; undefined if rejoining is unnecessary. */
   #renewal: JoinOptions | undefined;
-  /** Counts up whenever the attempt to join again that is under way no longer counts. */
+  /** Incremented to invalidate a rejoin attempt in flight. */
   #attempt = 0;
   #ensuring: Promise<void> | undefined;
 
-  /** @param report receives the error if the user cannot join again. */
+  /** @param report receives the error if the user cannot rejoin. */
   constructor(client: Client, channel: string, report: (error: unknown) => void) {
     this.#client = client;
     this.#channel = channel;
     this.#report = report;
   }
 
-  /** Whether it ends when the last connection unsubscribes. */
+  /** Whether the membership ends when the last connection unsubscribes. */
   get isVolatile(): boolean {
     return this.#renewal !== undefined;
   }
@@ -380,7 +390,7 @@ export class Membership {
   get kind(): "lasting" | "volatile" | "none" {
     if (this.#lasts()) return "lasting";
     if (this.isVolatile) return "volatile";
-    // There are no others in a direct channel.
+    // Memberships in direct channels are always lasting.
     return this.#client.state && !this.#isOfRoom ? "lasting" : "none";
   }
 
@@ -389,7 +399,7 @@ export class Membership {
     return rooms.some(({ id }) => id === this.#channel);
   }
 
-  /** Joins unless the user is a member. It waits for connections. */
+  /** Joins unless the user is already a member. Waits for a connection. */
   ensure(): Promise<void> {
     const join = async () => {
       await this.#client.connected();
@@ -399,7 +409,10 @@ export class Membership {
     return this.#ensuring;
   }
 
-  /** The server reported that the user is no member. @returns whether joining may help. */
+  /**
+   * Handles the server's report that the user is not a member.
+   * @returns whether rejoining may help.
+   */
   lost(): boolean {
     this.#forget();
     return this.#isOfRoom;
@@ -413,13 +426,13 @@ export class Membership {
   }
 
   async leave(): Promise<void> {
-    // A connection that begins meanwhile must not join again.
+    // A connection that is opened before the response arrives must not rejoin.
     this.#forget();
     await this.#client.call("chat.leave", { channel: this.#channel });
     this.#forget();
   }
 
-  /** Joins again on a new connection, if the server forgot the membership with the old one. */
+  /** Rejoins on a new connection if the membership ended with the previous connection. */
   async renew(): Promise<void> {
     const attempt = ++this.#attempt;
     if (this.#lasts()) this.#renewal = undefined;

@@ -13,7 +13,7 @@ const created = (payload: object, answer: object, pushes: readonly Push[] = []):
   pushes,
 });
 
-/** An announcement is made, and changed by the command. */
+/** Returns a row whose command updates an announcement that the row creates beforehand. */
 const updated = (
   made: AnnouncementChanges,
   changes: object,

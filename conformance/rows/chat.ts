@@ -5,7 +5,7 @@ const text = (body: string) => ({ type: "text", body });
 /** An id that no user has. */
 const NOBODY = "00000000-0000-4000-8000-000000000000";
 
-/** A sender of a direct message who does not listen gets no notice of it. */
+/** A sender of a direct message who is not subscribed to the channel is not notified of the message. */
 const because = "unread pointers are for all but the sender";
 const ofOwn = { me: { of: "unread", because }, second: { of: "unread", because } };
 
@@ -173,6 +173,33 @@ export const chatRows: Rows = {
       ],
       ["chat.unread_pointers", "neighbor"],
       ["chat.notification", "neighbor", { event: { content: text("Psst") } }],
+    ],
+    unaware: ofOwn,
+  },
+  "chat.send: a call": {
+    needs: "livekit",
+    inChannel: "chat.send",
+    refused: {
+      neighbor: "",
+      elsewhere: "chat.denied",
+      moderator: "chat.denied",
+      silenced: "chat.denied",
+      outsider: "chat.denied",
+    },
+    payload: async (it) => ({
+      channel: await it.direct("me", "neighbor"),
+      event_type: "channel.message",
+      content: { type: "call" },
+    }),
+    answer: { event: { content: { type: "call", body: { type: "livekit" } } } },
+    pushes: [
+      ["chat.unread_pointers", "neighbor"],
+      ["chat.notification", "neighbor", { event: { content: { type: "call" } } }],
+      [
+        "call.ring",
+        "neighbor",
+        ({ ids, payload: { channel } }) => ({ channel, from: { id: ids.me } }),
+      ],
     ],
     unaware: ofOwn,
   },

@@ -2,7 +2,7 @@ import { defaultPermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Rows } from "../row.js";
 import { NAME, ROOM_RULES } from "../stage.js";
 
-// Changes without a command: by REST, by an operator, or by time.
+// Changes made without a command: through the HTTP API, by an operator, or over time.
 
 export const eventRows: Rows = {
   "a world that REST changes": {
@@ -55,7 +55,7 @@ export const eventRows: Rows = {
     ends: "elsewhere",
   },
   "an announcement whose time is over": {
-    // After the logins, which may take longer than it is shown.
+    // Created after the logins, which may take longer than the announcement stays visible.
     act: (it) => it.announcement({ show_until: it.soon() }),
     late: true,
     pushes: [

@@ -4,7 +4,7 @@ import type { PollChanges, Stage } from "../stage.js";
 const CHANGED = "poll.created_or_updated";
 const MANAGERS = "mine moderator";
 
-/** The results of a poll, for audiences that see the results of every poll. */
+/** A poll's results, for audiences that see the results of every poll. */
 const RESULTS = { poll: { results: {}, poll_type: undefined } };
 const SECRET = { poll: { results: undefined } };
 
@@ -24,7 +24,7 @@ const managed = (
   ...(answer && { answer }),
 });
 
-/** A payload about a new poll. */
+/** Creates a poll, and returns a payload about it. */
 const about =
   (fields: object = {}, changes?: PollChanges) =>
   async (it: Stage) => {
@@ -32,7 +32,7 @@ const about =
     return { room: it.room, id, ...fields };
   };
 
-/** The same while another poll is pinned. */
+/** Pins another poll before creating the payload. */
 const besidePinned =
   (pinned: PollChanges, fields: object, changes?: PollChanges) => async (it: Stage) => {
     const [other] = await it.poll(pinned);
@@ -108,7 +108,7 @@ export const pollRows: Rows = {
       return { room: it.room, id, options: [yes] };
     },
     answer: ({ payload: { options } }) => ({ poll: { results: { [options[0]]: 2 } } }),
-    // All voters, and users who see all results.
+    // Pushed to all voters, and to all users who see every poll's results.
     pushes: [
       [
         CHANGED,
@@ -157,4 +157,18 @@ export const pollRows: Rows = {
     [["poll.unpinned", "room"]],
     {},
   ),
+  // No connection of the run names the kinds that it shows, so none hears of a poll of words.
+  "poll.answers.hide": managed(
+    async (it) => {
+      const [id, answer] = await it.cloud();
+      return { room: it.room, id, answer, hidden: true };
+    },
+    [],
+    {},
+  ),
+  "poll.leaderboard": {
+    inRoom: "poll.read",
+    payload: async (it) => ({ room: it.room }),
+    answer: { players: [] },
+  },
 };

@@ -30,7 +30,10 @@ const moderated = (
   ...(answer && { answer }),
 });
 
-/** A payload about a new question of a neighbor, or of a user elsewhere in the queue. */
+/**
+ * Creates a neighbor's visible question, or a queued question from a user elsewhere, and returns a
+ * payload about the question.
+ */
 const about =
   (fields: object = {}) =>
   async (it: Stage) => ({ room: it.room, id: await it.question(), ...fields });
@@ -38,7 +41,7 @@ const aboutQueued =
   (fields: object = {}) =>
   async (it: Stage) => ({ room: it.room, id: await it.question(QUEUED, "elsewhere"), ...fields });
 
-/** The same while another question is pinned. */
+/** Pins another question before creating the payload. */
 const besidePinned =
   (payload: (it: Stage) => Promise<object>, pinned: QuestionChanges = {}) =>
   async (it: Stage) => {

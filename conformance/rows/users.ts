@@ -2,7 +2,7 @@ import type { Rows } from "../row.js";
 
 const UNKNOWN = { foreigner: "user.not_found" };
 
-/** A public key as browsers have them: the base point of the curve P-256. */
+/** A public key in the form that browsers send: the base point of the P-256 curve. */
 const P256_POINT =
   "BGsX0fLhLEJH-Lzm5WOkQPJ3A32BLeszoPShOUXYmMKWT-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU";
 
@@ -110,6 +110,65 @@ export const userRows: Rows = {
     payload: ({ ids }) => ({ id: ids.silenced }),
     answer: {},
     pushes: [["world.updated", "silenced"]],
+  },
+  "user.ban: with the network": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.neighbor, network: 24 }),
+    // Without a proxy whose headers are trusted, the network may be unknown.
+    answer: {},
+    pushes: [
+      ["connection.reload", "neighbor"],
+      ["room.viewer.removed", "mine moderator"],
+    ],
+    ends: "neighbor",
+  },
+  "user.silence: until a time": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({
+      id: ids.elsewhere,
+      until: new Date(Date.now() + 3.6e6).toISOString(),
+    }),
+    answer: {},
+    pushes: [
+      ["world.updated", "elsewhere"],
+      ["connection.reload", "elsewhere"],
+    ],
+    ends: "elsewhere",
+  },
+  "user.messages.delete": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: async (it) => {
+      await it.message("neighbor");
+      return { id: it.ids.neighbor };
+    },
+    answer: { deleted: 1 },
+    pushes: [["chat.event", "room", { content: { type: "deleted" } }]],
+  },
+  "guest.list": {
+    as: "admin",
+    requires: "user.manage",
+    payload: () => null,
+    answer: { count: 0, guests: [] },
+  },
+  "guest.approve": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.silenced }),
+    answer: { state: "silenced" },
+  },
+  "guest.reject": {
+    as: "admin",
+    requires: "user.manage",
+    refused: UNKNOWN,
+    payload: ({ ids }) => ({ id: ids.neighbor }),
+    answer: { state: "" },
   },
   "user.delete": {
     as: "admin",

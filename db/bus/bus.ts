@@ -1,16 +1,19 @@
 import { randomUUID } from "node:crypto";
 import type { Entry, Hint } from "../log/entries.js";
 
-/** What one process has in a world and does not store, such as its people. Its listener knows the shape. */
+/**
+ * In-memory state that one process holds for a world, such as the people present. The listener
+ * defines the shape of the data.
+ */
 export interface SnapshotMessage {
   type: "snapshot";
-  /** The world whose processes get it: those that joined it. By default all processes do. */
+  /** Limits delivery to processes that joined this world. By default, all processes receive the message. */
   world?: string;
-  /** Plain JSON. */
+  /** Must be plain JSON. */
   data: unknown;
 }
 
-/** Entries that one transaction appended to the log of a world. */
+/** Entries that one transaction appended to a world's log. */
 export interface HintMessage {
   type: "hints";
   world: string;
@@ -18,8 +21,8 @@ export interface HintMessage {
 }
 
 /**
- * A process has ended, however it did. It comes after all other messages of that
- * process, and to all others that share the bus with it.
+ * Reports that a process has ended, cleanly or not. All other processes on the bus receive this
+ * message after every other message from the ended process.
  */
 export interface ProcessEnded {
   type: "process.ended";
@@ -27,8 +30,8 @@ export interface ProcessEnded {
 }
 
 /**
- * A process that this one did not know, or had counted as ended, shares the bus with it
- * now. Neither has the other's earlier messages.
+ * Reports that a process that was unknown, or considered ended, now shares the bus with this
+ * process. Neither process has received the other's earlier messages.
  */
 export interface ProcessBegan {
   type: "process.began";
@@ -37,45 +40,52 @@ export interface ProcessBegan {
 
 export type BusMessage = SnapshotMessage | HintMessage | ProcessBegan | ProcessEnded;
 
-/** Called for each message. Its errors go to `onFault` and do not affect other listeners. */
+/** Called for each message. Errors are passed to `onFault` and do not affect other listeners. */
 export type BusListener = (message: BusMessage) => void;
 
 /**
- * Carries messages between the processes that share a store. A message may come late,
- * twice, in another order, or never. Messages are plain JSON.
+ * Carries messages between the processes that share a store. A message may arrive late, twice, out
+ * of order, or never. Messages are plain JSON.
  */
 export interface Bus {
-  /** The name of this process: no other that shares this bus has or had it. */
+  /** The name of this process, unique among all past and present processes on this bus. */
   readonly process: string;
   /** Whether no other process can ever share this bus. */
   readonly isAlone: boolean;
-  /** The processes that have begun and not ended, without this one. */
+  /** All other processes on this bus that are known to be running. */
   readonly others: ReadonlySet<string>;
   /**
-   * Sends a message to all listeners; the listeners of this process have it when this returns.
-   * It never throws. Messages that a listener publishes follow the present one.
+   * Sends a message to all listeners. The listeners in this process receive the message before this
+   * method returns. If a listener publishes another message, that message is delivered after the
+   * current message. Never throws.
    */
   publish(message: SnapshotMessage | HintMessage): void;
-  /** @returns a function that ends the subscription. */
+  /**
+   * Adds a listener.
+   * @returns a function that unsubscribes the listener.
+   */
   subscribe(listener: BusListener): () => void;
   /**
-   * Joins a world, once more if this process has joined it already. Other processes' messages
-   * come only for joined worlds; messages without a world always come. Messages may be lost
-   * until the join is known elsewhere, but an answer to a message that this process publishes
-   * from now on comes like any other. It never throws.
+   * Joins a world. Calls are counted: the process leaves the world once each join has been undone
+   * by {@link leave}. Messages from other processes arrive only for joined worlds; messages without
+   * a world always arrive. Messages may be lost until the other processes learn of the join, except
+   * replies to a message that this process publishes after joining. Never throws.
    */
   join(world: string): void;
-  /** Takes back one {@link join}. With the last one, others' messages of that world no longer come. */
+  /**
+   * Undoes one {@link join}. Once all joins are undone, messages from other processes for that
+   * world no longer arrive.
+   */
   leave(world: string): void;
-  /** Stops delivery: no listener is called any more. */
+  /** Stops delivery. No listener is called afterwards. */
   close(): Promise<void>;
 }
 
 export type OnFault = (error: unknown) => void;
 
 /**
- * The bus of one process. Listeners run before `publish` returns, unless a
- * listener publishes: then all get the present message first.
+ * The bus of a single process. Listeners run before `publish` returns. If a listener publishes a
+ * message, that message is delivered once every listener has received the current message.
  */
 export class LocalBus implements Bus {
   readonly #listeners = new Set<BusListener>();
@@ -83,7 +93,7 @@ export class LocalBus implements Bus {
   readonly process: string;
   readonly isAlone: boolean = true;
   readonly others = new Set<string>();
-  /** The message that listeners get now, and the messages published meanwhile. */
+  /** The message being delivered, followed by the messages that listeners have published during delivery. */
   readonly #due: BusMessage[] = [];
   #closed = false;
 
@@ -95,7 +105,7 @@ export class LocalBus implements Bus {
   publish(message: BusMessage): void {
     if (this.#closed || this.#due.push(message) > 1) return;
     try {
-      // It grows while listeners publish.
+      // Listeners that publish a message append it to this array during the loop.
       for (const next of this.#due) this.#notify(next);
     } finally {
       this.#due.length = 0;
@@ -114,13 +124,13 @@ export class LocalBus implements Bus {
     }
   }
 
-  /** A local bus delivers the messages of all worlds. */
+  /** No-op: a local bus delivers the messages of all worlds. */
   join(): void {}
 
   leave(): void {}
 
   subscribe(listener: BusListener): () => void {
-    // A new function, so that the same listener may subscribe twice.
+    // Wrap the listener in a new function, so that the same listener can subscribe twice.
     const own: BusListener = (message) => listener(message);
     if (!this.#closed) this.#listeners.add(own);
     return () => void this.#listeners.delete(own);

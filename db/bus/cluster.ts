@@ -11,14 +11,14 @@ import {
 import { received } from "./shapes.js";
 
 /**
- * How many letters may wait until the other side reads them. A process that is so far behind
- * hangs, or will not catch up: it ends, and its clients connect to another one.
+ * Maximum number of queued letters. If the primary or a worker is this far behind, it hangs or will
+ * not catch up, so the worker is terminated and its clients reconnect to another worker.
  */
 const MAX_UNREAD = 20_000;
 
 /** A message from a worker to the primary. */
 type Letter =
-  /** The worker has started, and has joined no world. */
+  /** The worker has started and has not joined any world. */
   | { bus: "hello" }
   | { bus: "join" | "leave"; world: string }
   | { bus: "message"; message: unknown };
@@ -41,23 +41,23 @@ const isLetter = isKindOf("bus", {
 const isRelayed = isKindOf("bus", { message: ofMessage, began: ofProcess, ended: ofProcess });
 
 /**
- * The bus between the workers of one machine. A worker calls its own listeners and
- * sends the message to the primary process, which relays it to the other workers
- * that want it (see {@link relayMessages}).
+ * The bus between the workers on one machine. To publish a message, a worker calls its own
+ * listeners and sends the message to the primary process, which relays the message to the other
+ * interested workers (see {@link relayMessages}).
  */
 export class ClusterBus implements Bus {
   readonly isAlone = false;
   readonly #local: LocalBus;
   readonly #primary: NodeJS.Process;
-  /** How often each world was joined, less how often it was left. */
+  /** Joins minus leaves, by world. */
   readonly #worlds = new Map<string, number>();
   #closed = false;
-  /** How many letters the primary has not read. */
+  /** Number of letters queued for the primary. */
   #unread = 0;
 
   /**
-   * @param primary this process, whose channel leads to the primary.
-   * @param name the name under which the primary announces its end.
+   * @param primary this process, whose IPC channel leads to the primary.
+   * @param name the name under which the primary announces this process to the other workers.
    */
   constructor(primary: NodeJS.Process, onFault: OnFault, name: string) {
     this.#local = new LocalBus(onFault, name);
@@ -76,7 +76,7 @@ export class ClusterBus implements Bus {
 
   publish(message: SnapshotMessage | HintMessage): void {
     if (this.#closed) return;
-    // The others first: a listener here may publish the next message.
+    // Send to other processes first, because a local listener may publish the next message.
     this.#send({ bus: "message", message });
     this.#local.publish(message);
   }
@@ -104,7 +104,7 @@ export class ClusterBus implements Bus {
   }
 
   #send(letter: Letter): void {
-    // Without a primary this worker is about to end, as are all others.
+    // If the primary is gone, this worker and all others are about to exit.
     if (!this.#primary.connected) return;
     if (this.#unread >= MAX_UNREAD) return this.#primary.exit(1);
     this.#unread++;
@@ -121,18 +121,18 @@ export class ClusterBus implements Bus {
     }
     for (const message of received(letter.message)) {
       const { world } = message;
-      // It may have left the world while the message was under way.
+      // This worker may have left the world while the message was in flight.
       if (world !== undefined && !this.#worlds.has(world)) continue;
       this.#local.publish(message);
     }
   };
 }
 
-/** A worker, seen from the primary. */
+/** What the primary knows about a worker. */
 interface Member {
   readonly name: string;
   readonly worlds: Set<string>;
-  /** How many letters it has not read. */
+  /** Number of letters queued for the worker. */
   unread: number;
 }
 
@@ -140,22 +140,22 @@ const members = new WeakMap<ChildProcess, Member>();
 
 function sendTo(worker: ChildProcess, letter: Relayed): void {
   const member = members.get(worker);
-  // A worker that has just exited needs no messages.
+  // Ignore workers that have already exited.
   if (!member || !worker.connected) return;
-  // A worker that hangs handles no other signals.
+  // A hanging worker would not handle any other signal.
   if (member.unread >= MAX_UNREAD) return void worker.kill("SIGKILL");
   member.unread++;
   worker.send(letter, () => void member.unread--);
 }
 
-/** The world of a message that was not checked; undefined for none. */
+/** Returns the world of a message that has not been validated, or undefined if the message has none. */
 const worldOf = (message: unknown): unknown => (message as Partial<SnapshotMessage> | null)?.world;
 
 /**
- * Relays the messages of one worker to the workers that want them, and announces its beginning and its end.
- * Runs in the primary.
- * @param name of the worker.
- * @param workers returns all workers that are alive now.
+ * Relays one worker's messages to the other interested workers, and announces when that worker
+ * starts and ends. Runs in the primary.
+ * @param name the worker's name.
+ * @param workers returns all live workers.
  */
 export function relayMessages(
   from: ChildProcess,
@@ -193,7 +193,8 @@ export function relayMessages(
     else if (letter.bus === "join") worlds?.add(letter.world);
     else worlds?.delete(letter.world);
   });
-  // A process may exit before its last messages are read. Its channel closes after them.
+  // A process may exit before its last messages are read, and its channel closes after they are
+  // read. Wait for both events.
   let isPartlyOver = false;
   const onOver = () => {
     if (isPartlyOver && members.delete(from)) {

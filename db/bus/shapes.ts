@@ -1,3 +1,6 @@
+import { POLL_KINDS } from "../../schemas/plain/polls.js";
+import { reportActions, reportKinds } from "../../schemas/plain/moderation/reports.js";
+import { ofRecords } from "../../schemas/plain/records.js";
 import {
   isCount,
   isFlag,
@@ -15,16 +18,19 @@ import {
   MAX_PARTS,
   type Shape,
 } from "../../schemas/plain/shapes.js";
-import type { Mark } from "../contract/chat-store.js";
+import type { StoredReadMark } from "../contract/chat-store.js";
 import type { Poll, PollOption } from "../contract/poll-store.js";
 import type { Question } from "../contract/question-store.js";
 import type { Entry } from "../log/entries.js";
 import type { HintMessage, SnapshotMessage } from "./bus.js";
 
-/** How many entries a message has at most. Receivers read the rest from the log. */
+/** Maximum entries per message. A larger message is dropped, and receivers read its entries from the log. */
 const MAX_HINTS = 5_000;
 
-/** How many users an entry names at most. An entry with more is read from the log. */
+/**
+ * Maximum users per entry. A message is dropped if one of its entries exceeds this number, and
+ * receivers read the entry from the log.
+ */
 const MAX_USERS = 20_000;
 
 const isUsers = isListOf(isId, MAX_USERS);
@@ -35,22 +41,28 @@ const isAuthor = isRecord(
   { user: isId, token: isId, connection: isId },
 );
 
-const isOption = isRecord({ id: isId, content: isText, order: isNumber } satisfies Record<
-  keyof PollOption,
-  Shape
->);
+const isOption = isRecord(
+  { id: isId, content: isText, order: isNumber } satisfies Partial<Record<keyof PollOption, Shape>>,
+  { correct: isFlag },
+);
 
-const isPoll = isRecord({
-  id: isId,
-  room: isId,
-  content: isText,
-  state: isOneOf("draft", "open", "closed", "archived"),
-  poll_type: isOneOf("choice", "multi"),
-  is_pinned: isFlag,
-  timestamp: isNumber,
-  options: isListOf(isOption, MAX_PARTS),
-  results: isMapOf(isCount, MAX_PARTS),
-} satisfies Record<keyof Poll, Shape>);
+const isSettings = isMapOf((value) => isText(value) || isNumber(value) || isFlag(value), MAX_PARTS);
+
+const isPoll = isRecord(
+  {
+    id: isId,
+    room: isId,
+    content: isText,
+    state: isOneOf("draft", "open", "closed", "archived"),
+    poll_type: isOneOf(...POLL_KINDS),
+    settings: isSettings,
+    is_pinned: isFlag,
+    timestamp: isNumber,
+    options: isListOf(isOption, MAX_PARTS),
+    results: isMapOf(isCount, MAX_PARTS),
+  } satisfies Partial<Record<keyof Poll, Shape>>,
+  { ends_at: isNumber },
+);
 
 const isQuestion = isRecord(
   {
@@ -65,11 +77,14 @@ const isQuestion = isRecord(
     timestamp: isNumber,
     score: isCount,
   } satisfies Record<Exclude<keyof Question, "named">, Shape>,
-  // An entry of an earlier version has none.
+  // Entries from earlier versions of Foyer lack this field.
   { named: isFlag },
 );
 
-/** An entry with some fields. @param optional the shapes of fields that may be missing. */
+/**
+ * Returns the shape of an entry that has the common fields and the given fields.
+ * @param optional the shapes of fields that may be missing.
+ */
 const entryWith = (
   fields: Readonly<Record<string, Shape>> = {},
   optional: Readonly<Record<string, Shape>> = {},
@@ -120,12 +135,15 @@ const ofWorld = entryWith();
 const ofRoom = entryWith({ room: isId });
 const ofUser = entryWith({ user: isId });
 const ofFile = entryWith({ file: isId });
-const ofSession = entryWith({ session: isId }, { fields: isTexts });
-const ofSpeaker = entryWith({ speaker: isId }, { fields: isTexts });
+const ofCall = entryWith({ channel: isId, call: isId, isDirect: isFlag });
+const ofCaller = entryWith({ channel: isId, user: isId, isDirect: isFlag });
+const ofVisitor = entryWith({ user: isId }, { waits: isFlag });
+const ofHand = entryWith({ room: isId, user: isId });
 const ofAnnouncement = entryWith(
   { announcement: isId, wasVisible: isFlag },
   { hidden: isAnnouncement },
 );
+const reported = { report: isId, kind: isOneOf(...reportKinds), inRoom: isNullOr(isId) };
 const votes = isListOf(isRecord({ user: isId }, { connection: isId }), MAX_USERS);
 
 const isMark = isRecord({
@@ -133,7 +151,7 @@ const isMark = isRecord({
   channel: isId,
   pointer: isNullOr(isCount),
   listed: isNullOr(isCount),
-} satisfies Record<keyof Mark, Shape>);
+} satisfies Record<keyof StoredReadMark, Shape>);
 
 type Of<T extends Entry["type"]> = Extract<Entry, { type: T }>;
 
@@ -149,9 +167,12 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "room.scheduled": ofRoom,
   "room.deleted": entryWith({ room: isId, rules: isMapOf(isRule, MAX_PARTS) }),
   "rooms.reordered": ofWorld,
-  "user.entered": ofUser,
-  "user.updated": ofUser,
-  "user.moderated": entryWith({ user: isId }, { state: isOneOf("none", "silenced", "banned") }),
+  "user.entered": ofVisitor,
+  "user.updated": ofVisitor,
+  "user.moderated": entryWith(
+    { user: isId },
+    { state: isOneOf("none", "silenced", "banned"), waited: isFlag },
+  ),
   "user.blocked": ofUser,
   "user.unblocked": ofUser,
   "user.erased": ofUser,
@@ -159,6 +180,13 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "announcement.updated": ofAnnouncement,
   "chat.event": isChatEntry,
   "chat.reacted": entryWith({ channel: isId, event: isSeq }),
+  "chat.held": entryWith({ channel: isId, held: isId, user: isId }),
+  "chat.unheld": entryWith(
+    { channel: isId, held: isId, user: isId, state: isOneOf("approved", "rejected") },
+    { event: isSeq, hidden: isRecord({ reason: isText }) },
+  ),
+  "report.created": entryWith(reported),
+  "report.resolved": entryWith({ ...reported, action: isOneOf(...reportActions) }),
   "chat.memberships": entryWith({ channel: isId, users: isUsers }),
   "chat.marked": entryWith({ marks: isListOf(isMark, MAX_USERS) }),
   "chat.erased": ofWorld,
@@ -166,19 +194,34 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "question.deleted": entryWith({ room: isId, question: isId, wasVisible: isFlag }),
   "question.voted": entryWith({ room: isId, question: isId, votes }),
   "question.pinned": entryWith({ room: isId, question: isNullOr(isId) }),
-  "poll.saved": entryWith({ room: isId, poll: isId, hid: isFlag }, { hidden: isPoll }),
-  "poll.deleted": entryWith({ room: isId, poll: isId, wasPublic: isFlag }),
+  "poll.saved": entryWith(
+    { room: isId, poll: isId, hid: isFlag },
+    { hidden: isPoll, kind: isText },
+  ),
+  "poll.deleted": entryWith({ room: isId, poll: isId, wasPublic: isFlag }, { kind: isText }),
   "poll.voted": entryWith({ room: isId, poll: isId, votes }),
   "poll.pinned": entryWith({ room: isId, poll: isNullOr(isId) }),
-  "session.created": ofSession,
-  "session.updated": ofSession,
-  "session.deleted": ofSession,
-  "speaker.created": ofSpeaker,
-  "speaker.updated": ofSpeaker,
-  "speaker.deleted": ofSpeaker,
+  ...ofRecords((record) => entryWith({ [record]: isId }, { fields: isTexts })),
   "program.imported": entryWith({ created: isCount, updated: isCount, deleted: isCount }),
   "program.favored": ofUser,
+  "session.rated": entryWith({ session: isId, user: isId }),
   "program.linked": ofUser,
+  "call.started": ofCall,
+  "call.ended": entryWith(
+    { channel: isId, call: isId, isDirect: isFlag },
+    { users: isListOf(isId, MAX_USERS), seconds: isCount },
+  ),
+  "call.declined": entryWith({ channel: isId, call: isId, user: isId }),
+  "call.joined": ofCaller,
+  "call.left": ofCaller,
+  "call.published": entryWith({ channel: isId, user: isId }),
+  "call.staged": entryWith({ room: isId, user: isId, on: isFlag }),
+  "hand.raised": ofHand,
+  "hand.lowered": ofHand,
+  "screen.shown": ofRoom,
+  "caption.added": entryWith({ room: isId, lang: isText, caption: isCount }),
+  "caption.heard": entryWith({ room: isId, lang: isText }),
+  "caption.erased": ofWorld,
   "file.added": ofFile,
   "file.deleted": ofFile,
   noted: entryWith({ act: isText, subject: isMapOf(isIdOf, MAX_PARTS) }),
@@ -194,15 +237,16 @@ const isMessage = isKindOf("type", {
     const { world, hints } = value as HintMessage;
     return hints.every(({ entry }) => entry.world === world);
   },
-  // The listener checks what it is of.
+  // Listeners validate the data themselves.
   snapshot: isRecord({ data: isJson }, { world: isId }),
 });
 
-export type Sent = SnapshotMessage | HintMessage;
+export type BusPayload = SnapshotMessage | HintMessage;
 
 /**
- * Checks a message of another process.
- * @returns nothing for one that no process of this Foyer sends. A process that does not
- *   get the entries in it reads them from the log.
+ * Validates a message from another process.
+ * @returns the message in an array, or an empty array if no process of this installation could have
+ * sent the message. The receiver then reads the missing entries from the log.
  */
-export const received = (value: unknown): Sent[] => (isMessage(value) ? [value as Sent] : []);
+export const received = (value: unknown): BusPayload[] =>
+  isMessage(value) ? [value as BusPayload] : [];

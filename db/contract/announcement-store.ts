@@ -1,26 +1,26 @@
 import { randomUUID } from "node:crypto";
 import type { AnnouncementCopy } from "../../schemas/documents/world-document.js";
 
-/** An announcement changes its state from a draft to active, and then to archived. */
+/** The state of an announcement moves from draft to active, and then to archived. */
 export type AnnouncementState = "draft" | "active" | "archived";
 
-/** A message to all users of a world. */
+/** A message to all users in a world. */
 export interface Announcement {
   id: string;
   text: string;
-  /** Until when it is visible, in milliseconds since 1970; null for ever. */
+  /** The time until which the announcement is visible, in milliseconds since 1970; null for no end. */
   show_until: number | null;
   state: AnnouncementState;
 }
 
-/** A new announcement: by default a draft without an end. */
-export interface AnnouncementDraft {
+/** A new announcement. By default, it is a draft and has no end. */
+export interface AnnouncementInput {
   text: string;
   show_until?: number | null | undefined;
   state?: AnnouncementState | undefined;
 }
 
-/** The state that follows each. */
+/** The state that follows each state. */
 const NEXT: Record<AnnouncementState, AnnouncementState | undefined> = {
   draft: "active",
   active: "archived",
@@ -31,7 +31,7 @@ export const newAnnouncement = ({
   text,
   show_until = null,
   state = "draft",
-}: AnnouncementDraft): Announcement => ({ id: randomUUID(), text, show_until, state });
+}: AnnouncementInput): Announcement => ({ id: randomUUID(), text, show_until, state });
 
 export const copiedAnnouncement = ({
   id,
@@ -45,10 +45,10 @@ export const copiedAnnouncement = ({
   state,
 });
 
-/** An announcement after a change; see `AnnouncementStore.update`. */
+/** Returns the announcement that results from a change; see `AnnouncementStore.update`. */
 export const changedAnnouncement = (
   before: Announcement,
-  { text, show_until, state }: Partial<AnnouncementDraft>,
+  { text, show_until, state }: Partial<AnnouncementInput>,
 ): Announcement => ({
   id: before.id,
   text: text ?? before.text,

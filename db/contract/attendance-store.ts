@@ -1,11 +1,11 @@
-// Part of db/contract/store.ts: attendance. `Store` has the rules for every method.
+// Part of db/contract/store.ts: attendance. `Store` documents the rules for every method.
 
 export interface Count {
   readonly room: string;
   readonly people: number;
 }
 
-/** A visit of a user to a room, finished or not. In milliseconds since 1970. */
+/** A user's visit to a room, finished or not. Times are in milliseconds since 1970. */
 export interface Stay {
   readonly user: string;
   readonly room: string;
@@ -13,12 +13,12 @@ export interface Stay {
   readonly to: number;
 }
 
-/** All stays of a user in a room during a session, or outside of any. */
+/** All stays of one user in a room during one session, or outside any session. */
 export interface Visit {
   readonly user: string;
-  /** The id of the session; empty for none. */
+  /** The session's id; empty outside any session. */
   readonly session: string;
-  /** The title of the session; null if it was deleted, and for none. */
+  /** The session's title; null outside any session, or if the session has been deleted. */
   readonly title: string | null;
   /** In milliseconds since 1970. */
   readonly first: number;
@@ -27,34 +27,39 @@ export interface Visit {
 }
 
 /**
- * How many people were where, and who. Its writes append nothing to the log: no push follows from them.
+ * Counts the people in rooms, and records who visited each room. Writes to this store append
+ * nothing to the log, so they cause no pushes.
  */
 export interface AttendanceStore {
   /**
-   * Notes the numbers of a minute. Of several numbers for a room and a minute, the largest stays: a
-   * process that lost touch with others counts fewer people. Rooms that do not exist are skipped.
+   * Records the counts for one minute. If a room already has a count for that minute, the larger
+   * count is kept, because a process that has lost contact with other processes counts too few
+   * people. Skips rooms that do not exist.
    * @param at the minute, in milliseconds since 1970.
    * @param counts at most a few hundred.
    */
   sample(worldId: string, at: number, counts: readonly Count[]): Promise<void>;
   /**
-   * Adds stays to visits, by the sessions of the program in which they were. Time that another
-   * process has noted counts once. Stays of users and rooms that do not exist, or are erased, are
-   * skipped.
+   * Adds stays to visits, split by the sessions of the program. Time that another process has
+   * already recorded is not counted twice. Skips rooms that do not exist, and users who do not
+   * exist or are erased.
    * @param stays at most a few hundred.
    */
   note(worldId: string, stays: readonly Stay[]): Promise<void>;
   /**
-   * The numbers of a room, the oldest first: the largest of each span of time in which
-   * the room had people.
-   * @param selection `from` a time, in milliseconds since 1970, `span` in milliseconds.
+   * Returns a room's counts, oldest first: the maximum for each time span during which the room had
+   * people.
+   * @param selection `from` is in milliseconds since 1970, and `span` in milliseconds.
    */
   counts(
     worldId: string,
     room: string,
     selection: { from: number; span: number; limit: number },
   ): Promise<{ at: number; people: number }[]>;
-  /** The visits of a room by user and session, after one of them. */
+  /**
+   * Returns a page of the visits to a room, ordered by user and session.
+   * @param after the visit after which the page begins.
+   */
   visits(
     worldId: string,
     room: string,
@@ -62,8 +67,9 @@ export interface AttendanceStore {
     limit: number,
   ): Promise<Visit[]>;
   /**
-   * Removes a slice of what is older than two times, in milliseconds since 1970.
-   * @returns whether there may be more.
+   * Removes a slice of the counts and of the visits that ended before the given times, in
+   * milliseconds since 1970.
+   * @returns whether there may be more to remove.
    */
   prune(worldId: string, before: { counts: number; visits: number }): Promise<boolean>;
 }

@@ -1,23 +1,26 @@
 import type { Subject } from "../log/entries.js";
 import type { Author } from "./author.js";
-import type { ListPlace } from "./selections.js";
+import type { ListPosition } from "./selections.js";
 
-/** A field that a write changed: its name for the feed, and its values for the audit. */
+/**
+ * A field that a write changed. The feed contains only the field's name; the audit also contains
+ * the field's values.
+ */
 export interface FieldChange {
   readonly field: string;
-  /** As clients get it; null if the record is new. */
+  /** In the form that clients receive; null if the record is new. */
   readonly before: unknown;
-  /** As clients get it; null if the record was deleted. */
+  /** In the form that clients receive; null if the record was deleted. */
   readonly after: unknown;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * The fields in which two states of a record differ.
+ * Returns the fields in which two states of a record differ.
  * @param before null for a new record.
- * @param after null for a deleted one.
- * @param names the fields to compare. Other ones are internal.
+ * @param after null for a deleted record.
+ * @param names the fields to compare. All other fields are internal.
  */
 export const changesBetween = (
   before: object | null,
@@ -29,34 +32,34 @@ export const changesBetween = (
     return isEqual(old, now) ? [] : [{ field, before: old, after: now }];
   });
 
-/** Fields that changed, without their values, as these are personal or too large. */
+/** Lists changed fields without their values, for values that are personal or too large. */
 export const changedFields = (...names: string[]): FieldChange[] =>
   names.map((field) => ({ field, before: null, after: null }));
 
 const isEqual = (a: unknown, b: unknown): boolean =>
   a === b || JSON.stringify(a) === JSON.stringify(b);
 
-/** Stored JSON of more characters is not parsed to note a change. */
+/** Maximum length of stored JSON that is parsed to record a change, in characters. */
 const MAX_PARSED = 64 * 1024;
 
-/** A value that is stored as JSON. A large one stands as a text that says how large it is. */
+/** Parses a value stored as JSON. A large value is replaced by a string that states its size. */
 export const storedValue = (json: string): unknown =>
   json.length > MAX_PARSED ? `(${json.length} characters)` : JSON.parse(json);
 
-// Part of db/contract/store.ts: the audit. `Store` has the rules for every method.
+// Part of db/contract/store.ts: the audit. `Store` documents the rules for every method.
 
-/** An act that changes no record of the store, such as an export. */
-export interface Act {
-  /** Such as `results.exported`. */
+/** An action that changes no record of the store, such as an export. */
+export interface AuditAct {
+  /** For example, `results.exported`. */
   readonly type: string;
   readonly subject: Subject;
-  /** With secrets left out. Others are masked by their names. */
+  /** The caller omits secrets. Fields whose names identify them as secrets are masked as well. */
   readonly changes?: readonly FieldChange[] | undefined;
 }
 
-/** Something that a person with rights did. */
+/** An action by a privileged user. */
 export interface AuditEntry {
-  /** Counts up. */
+  /** Increases with each entry. */
   number: number;
   /** In milliseconds since 1970. */
   at: number;
@@ -70,34 +73,35 @@ export interface AuditEntry {
 export interface AuditSelection {
   page: number;
   pageSize: number;
-  /** The page begins after this place instead: the number of an entry. */
-  place?: ListPlace | undefined;
+  /** The position of an entry. If set, the page begins after that entry, and `page` is ignored. */
+  place?: ListPosition | undefined;
   user?: string | undefined;
   types?: readonly string[] | undefined;
-  /** Only after and before these times, in milliseconds since 1970. */
+  /** Exclusive bounds, in milliseconds since 1970. */
   after?: number | undefined;
   before?: number | undefined;
 }
 
-/** What people with rights did. Each write adds its own row, in its transaction (`db/log/draft.ts`). */
+/** Actions by privileged users. Each audited write adds a row in the same transaction (`db/log/draft.ts`). */
 export interface AuditStore {
-  /** A page, the newest first. */
+  /** Returns a page of entries, newest first. */
   list(
     worldId: string,
     selection: AuditSelection,
   ): Promise<{ count: number; entries: AuditEntry[] }>;
-  /** The names in tokens of callers of the API who are no users, by the `token` of authors. */
+  /** Returns the `uid` of each API caller that is not a user, by the author's `token`. */
   callers(worldId: string, tokens: readonly string[]): Promise<Map<string, string>>;
   /**
-   * Notes an act that no other write notes.
+   * Records an action that no other write records.
    * @throws {StoreError} `absent` when the world does not exist.
    */
-  record(worldId: string, act: Act, by?: Author): Promise<void>;
+  record(worldId: string, act: AuditAct, by?: Author): Promise<void>;
   /**
-   * Removes a slice of the entries before a time, and the names of callers who wrote nothing since another.
-   * A name may stay for an hour longer, as the time of a caller is stored once an hour.
-   * @param before in milliseconds since 1970, as is `unseen`.
-   * @returns whether there may be more.
+   * Removes a slice of the entries older than `before`, and the names of callers that have written
+   * nothing since `unseen`. A name may be kept for an extra hour, because the time of a caller's
+   * last write is stored at most once an hour.
+   * @param before in milliseconds since 1970, like `unseen`.
+   * @returns whether there may be more to remove.
    */
   prune(worldId: string, before: number, unseen: number): Promise<boolean>;
 }

@@ -1,105 +1,130 @@
 import type { Author } from "./author.js";
 
-// Part of db/contract/store.ts: chat. `Store` has the rules for every method.
+// Part of db/contract/store.ts: chat. `Store` documents the rules for every method.
 
 export type ChatEventType = "channel.message" | "channel.member" | "channel.poll";
 
-/** An event of a channel, frozen. */
+/** A frozen event in a channel. */
 export interface ChatEvent {
   /**
-   * The number of its entry in the log of its world: ids count up over all channels of
-   * the world in the order of the commits, and an id is never used again. Other entries
-   * have numbers, too, so ids have gaps.
+   * The number of the event's entry in the world's log. Ids increase in commit order across all
+   * channels of the world and are never reused. The log numbers other entries as well, so event ids
+   * have gaps.
    */
   readonly id: number;
   readonly channel: string;
-  /** The id of a user, who may be erased; null without a sender. */
+  /** The id of a user, who may have been erased; null if there is no sender. */
   readonly sender: string | null;
   /** In milliseconds since 1970. */
   readonly timestamp: number;
   readonly type: ChatEventType;
   /**
-   * JSON of an object, as it is stored: it is sent as it is, and parsing it may take a hundred
-   * times as long as copying it. Of a message that was edited, and of all its edits, the content of
-   * the last edit; of one that was deleted, and of all its edits, `{"type":"deleted"}`. Of a member
-   * event only `membership`: the user is the sender.
+   * A JSON object, as stored. It is sent unparsed, because parsing may take a hundred times as long
+   * as copying. An edited message and all its edits contain the content of the last edit; a deleted
+   * message and all its edits contain `{"type":"deleted"}`. A member event contains only
+   * `membership`, because the user is the sender.
    */
   readonly content: string;
-  /** When it was edited or deleted last; null if never. */
+  /** The time of the last edit or deletion; null if the event was never edited or deleted. */
   readonly edited: number | null;
-  /** The id of the message that this event edits or deletes. That message never replaces another. */
+  /** The id of the message that this event edits or deletes. That message is never an edit itself. */
   readonly replaces: number | null;
-  /** The ids of the users who reacted, by reaction, in the order of reacting. */
+  /** The ids of the users who reacted, grouped by reaction and in the order in which they reacted. */
   readonly reactions: Readonly<Record<string, readonly string[]>>;
 }
 
-/** A new event, with what its delivery needs. Frozen, and plain JSON: it travels with the event of the store. */
-export interface Delivery {
+/**
+ * A new event, along with the data needed to deliver the event. The object is frozen, and is plain
+ * JSON, so that it can be sent to other processes.
+ */
+export interface ChatDelivery {
   readonly event: ChatEvent;
-  /** The id of the event of this channel before it, of any type; 0 if it is the first. */
+  /** The id of the channel's previous event, of any type; 0 if there is none. */
   readonly previous: number;
-  /** The id of the last event before it that is no member event; 0 for none. */
+  /** The id of the previous event that is not a member event; 0 if there is none. */
   readonly previousMessage: number;
-  /** The users with a stored notification of it. */
+  /** The users for whom a notification of this event is stored. */
   readonly notified: readonly string[];
-  /** The members of a direct channel who had hidden it, and see it again. */
+  /** The members of a direct channel who had hidden the channel and now see it again. */
   readonly appeared: readonly string[];
 }
 
 export interface Channel {
   readonly id: string;
-  /** The ids of the members of a direct channel, erased ones included, sorted; undefined if it is the channel of a room. */
+  /** The sorted ids of a direct channel's members, including erased members; undefined for a room's channel. */
   readonly direct: readonly string[] | undefined;
-  /** The id of the last event that is no member event; 0 for none. */
+  /** The id of the last event that is not a member event; 0 if there is none. */
   readonly lastMessage: number;
 }
 
-/** A membership that lasts. */
-export interface Membership extends Channel {
-  /** Whether the member has put away this direct channel until its next message. */
+/** A lasting membership, as opposed to a volatile membership. */
+export interface ChannelMembership extends Channel {
+  /** Whether the member has hidden this direct channel until its next message. */
   readonly hidden: boolean;
 }
 
-/** How far a user has read a channel. Of two marks, the larger numbers count. */
-export interface Mark {
+/** A user's read position in a channel. When two marks are merged, the larger numbers win. */
+export interface StoredReadMark {
   readonly user: string;
   readonly channel: string;
-  /** The id of the event that was marked as read last; null for none. */
+  /** The id of the last event marked as read; null for none. */
   readonly pointer: number | null;
   /**
-   * The id of the last event of the channel when the user came onto its unread list;
-   * null if the user is not on it. A user with at least the `previousMessage` of a new
-   * message here is on the list when it arrives.
+   * The id of the channel's last event when the user was added to the channel's unread list; null
+   * if the user is not on the list. A new message finds the user on the list if this id is at least
+   * the message's `previousMessage`.
    */
   readonly listed: number | null;
 }
 
-export interface NewMark extends Mark {
+export interface NewMark extends StoredReadMark {
   readonly world: string;
 }
 
 export interface Unread {
-  readonly marks: readonly Mark[];
-  /** The stored notifications in ascending order of their events: the last 10,000 if there are more. */
+  readonly marks: readonly StoredReadMark[];
+  /** The stored notifications, ordered by event. Only the last 10,000 are returned. */
   readonly notifications: readonly { channel: string; event: number }[];
 }
 
-export interface MessageDraft {
+export interface MessageInput {
   readonly sender: string;
   readonly content: Record<string, unknown>;
-  /** The id of the event that it edits; it deletes it if the type of the content is `deleted`. */
+  /** The id of the event to edit, or to delete if the content's type is `deleted`. */
   readonly replaces?: number | undefined;
-  /** Whether the sender may delete messages of others in this room. */
+  /** Whether the sender may delete other users' messages in this room. */
   readonly moderates?: boolean | undefined;
-  /** Whether the sender is a member for as long as they are connected. */
+  /** Whether the sender is a member only while connected. */
   readonly volatile?: boolean | undefined;
-  /** The mentioned users. A message in a room notifies the members among them; an edit notifies no user. */
+  /** The mentioned users. A message in a room notifies the mentioned members. An edit sends no notifications. */
   readonly mentioned?: readonly string[] | undefined;
-  /** Whether mentioned users are notified even if they are no members. */
+  /** Whether mentioned users are notified even if they are not members. */
   readonly notifiesAll?: boolean | undefined;
+  /** The slow mode that applies to the sender; undefined for none. Edits and deletions are exempt. */
+  readonly slow?: SlowMode | undefined;
 }
 
-/** Selects events of a channel: after an id or before one, but not both. */
+/** The minimum time between two messages of a person in a room. */
+export interface SlowMode {
+  readonly seconds: number;
+  /** The present time, in milliseconds since 1970. */
+  readonly at: number;
+}
+
+/** A message in a room that waits for a moderator. Nothing else in the store knows its id. */
+export interface HeldMessage {
+  readonly id: string;
+  readonly channel: string;
+  readonly sender: string;
+  /** The message that an edit will replace; null for a new message. */
+  readonly replaces: number | null;
+  /** As JSON. */
+  readonly content: string;
+  /** In milliseconds since 1970. */
+  readonly timestamp: number;
+}
+
+/** Selects a channel's events by id, either before or after an event. */
 export interface EventSelection {
   before?: number | undefined;
   after?: number | undefined;
@@ -107,33 +132,36 @@ export interface EventSelection {
   withoutMembers?: boolean | undefined;
 }
 
-/** Selects messages of a channel by their words. */
+/** Selects a channel's messages by the words that they contain. */
 export interface MessageSearch {
-  /** Words, of which each begins a word of the message. Without any word, nothing is found. */
+  /** Search words. Each must match the beginning of a word in the message. A query without words finds nothing. */
   query: string;
   before?: number | undefined;
   limit: number;
 }
 
 /**
- * Chat. The channel of a room has the id of the room, and exists as soon as the room
- * does. A write to a channel that does not exist fails with `absent` on `room`. Where
- * a method checks rights, a banned, silenced or erased user is `denied`.
+ * Stores chat. A room's channel has the room's id and exists as soon as the room does. A write to a
+ * channel that does not exist fails with `absent` on `room`. In methods that check permissions, a
+ * banned, silenced or erased user is `denied`.
  */
 export interface ChatStore {
-  /** The highest id of an event of a world; 0 for none. */
+  /**
+   * Returns the id of the last entry in a world's log, which no event's id exceeds and all later
+   * ones do; 0 if no channel has had an event.
+   */
   lastId(worldId: string): Promise<number>;
-  /** A channel; undefined for the channel of a room without any event yet. */
+  /** Returns a channel, or undefined for a room's channel that has no events. */
   channel(worldId: string, id: string): Promise<Channel | undefined>;
   /**
-   * Some events of a channel, oldest first.
-   * @throws {StoreError} `large` when they would take more than 4 MiB; 25 events never do.
+   * Returns a channel's events, oldest first.
+   * @throws {StoreError} `large` when the events would exceed 4 MiB; 25 events never do.
    */
   events(worldId: string, channel: string, selection: EventSelection): Promise<ChatEvent[]>;
   /**
-   * When the messages of a channel were sent, in milliseconds since 1970, the oldest first: without
-   * edits, and with deleted ones.
-   * @param after the id of an event.
+   * Returns the times at which a channel's messages were sent, in milliseconds since 1970, oldest
+   * first. Excludes edits, and includes deleted messages.
+   * @param after the event id after which the result begins.
    */
   sent(
     worldId: string,
@@ -142,53 +170,114 @@ export interface ChatStore {
     limit: number,
   ): Promise<{ id: number; timestamp: number }[]>;
   /**
-   * The newest messages of a channel with some words, the newest first: as they were edited last, and
-   * no deleted ones. Case, width and accents make no difference.
+   * Returns the newest messages in a channel that contain all words of the query, newest first.
+   * Searches the latest edits and skips deleted messages. Ignores case, width and accents.
    */
   search(worldId: string, channel: string, selection: MessageSearch): Promise<ChatEvent[]>;
   event(worldId: string, channel: string, id: number): Promise<ChatEvent | undefined>;
-  /**
-   * The oldest events of a channel after an id, for a process that missed them. `appeared`
-   * is empty.
-   */
-  deliveries(worldId: string, channel: string, after: number, limit: number): Promise<Delivery[]>;
+  /** Returns a channel's oldest events after an id, for a process that missed the events. `appeared` is empty. */
+  deliveries(
+    worldId: string,
+    channel: string,
+    after: number,
+    limit: number,
+  ): Promise<ChatDelivery[]>;
   /** Whether a user is a lasting member of a channel. */
   isMember(worldId: string, channel: string, user: string): Promise<boolean>;
-  /** The ids of the lasting members of a channel, the latest to join first. Erased users are left out of rooms. */
+  /** Returns the ids of a channel's lasting members, latest to join first. For a room, omits erased users. */
   members(worldId: string, channel: string, limit: number): Promise<string[]>;
-  /** The lasting memberships of a user, the oldest first. */
-  memberships(worldId: string, user: string): Promise<Membership[]>;
-  /** How far some users have read each channel. */
-  marks(worldId: string, users: readonly string[]): Promise<Mark[]>;
+  /** Returns a user's lasting memberships, oldest first. */
+  memberships(worldId: string, user: string): Promise<ChannelMembership[]>;
+  /** Returns the given users' read marks in all their channels. */
+  marks(worldId: string, users: readonly string[]): Promise<StoredReadMark[]>;
   unread(worldId: string, user: string): Promise<Unread>;
 
   /**
-   * Sends, edits or deletes a message. A new message notifies the mentioned users in a
-   * room, and all other members in a direct channel; an edit notifies no user. The
-   * sender of a message leaves the unread list of a room. A direct channel appears
-   * again to members who had hidden it.
-   * @param draft if it replaces an edit, the edited message is meant. Deleting a message twice
-   *   changes nothing.
-   * @returns the new event; of a message that was deleted already, the event that did it, or
-   *   its last edit if that was the erasure of a user or of their messages.
-   * @throws {StoreError} `absent` on `room`, or on `event` if it replaces none of this
-   *   channel or no message; `denied` if the sender is banned, silenced or erased, is no member, is blocked by
-   *   a member of a direct channel, or replaces a message of another user without
-   *   the right to, edits a deleted one, or moderates in a direct channel.
+   * Sends, edits or deletes a message. In a room, a new message notifies the mentioned users; in a
+   * direct channel, it notifies all other members. An edit sends no notifications. The sender of a message
+   * is removed from a room's unread list. A direct channel reappears for members who had hidden it.
+   * @param draft if `replaces` names an edit, the edited message is replaced. Deleting a message
+   * twice changes nothing.
+   * @returns the new event. If the message was already deleted, returns the event that deleted it,
+   * or the message's last edit if the erasure of a user or of a user's messages deleted it.
+   * @throws {StoreError} `absent` on `room`, or on `event` if `replaces` names no message in this
+   * channel; `denied` if the sender is banned, silenced or erased, is not a member, is blocked by a
+   * member of a direct channel, replaces another user's message without permission, edits a deleted
+   * message, or moderates in a direct channel; `quota` on `slow_mode` if the sender's last message
+   * is too recent, with the seconds that are left as its message.
    */
-  send(worldId: string, channel: string, draft: MessageDraft, by?: Author): Promise<Delivery>;
+  send(worldId: string, channel: string, draft: MessageInput, by?: Author): Promise<ChatDelivery>;
   /**
-   * Makes a user a lasting member of the channel of a room, who comes onto the unread list.
-   * @returns the join event; undefined if they are a member already.
-   * @throws {StoreError} `absent` on `room` or `user`; `denied` if banned.
+   * Puts a message or an edit in a room into the queue of its moderators. An edit takes the place of
+   * an earlier edit of the same message that waits.
+   * @param draft without mentions, which count when the message is approved.
+   * @param at the present time, in milliseconds since 1970.
+   * @throws {StoreError} as {@link send}; `denied` in a direct channel; `quota` on `held` if the
+   * sender has too many messages in the queue.
    */
-  join(worldId: string, channel: string, user: string, by?: Author): Promise<Delivery | undefined>;
+  hold(
+    worldId: string,
+    channel: string,
+    draft: MessageInput,
+    at: number,
+    by?: Author,
+  ): Promise<HeldMessage>;
   /**
-   * Ends the membership of a user in the channel of a room, or puts a direct channel
-   * away. In both, the user leaves the unread list of a room.
-   * @param silent make no leave event.
-   * @returns the leave event; undefined if there is none.
-   * @throws {StoreError} `absent` on `room`; `denied` if the user is no member of a direct channel.
+   * Returns the messages in a room that wait, the longest waiting first, and how many there are.
+   * @param sender whose messages; null for all.
+   */
+  held(
+    worldId: string,
+    channel: string,
+    sender: string | null,
+    limit: number,
+  ): Promise<{ count: number; messages: HeldMessage[] }>;
+  heldMessage(worldId: string, channel: string, id: string): Promise<HeldMessage | undefined>;
+  /**
+   * Sends a message that waits, as if its author sent it now.
+   * @param mentioned as in {@link MessageInput}, as `notifiesAll`.
+   * @throws {StoreError} `absent` on `event` if no such message waits, if its author was banned or
+   * erased, or if the message that it edits is gone.
+   */
+  approve(
+    worldId: string,
+    channel: string,
+    id: string,
+    mentioned: readonly string[],
+    notifiesAll: boolean,
+    by?: Author,
+  ): Promise<ChatDelivery>;
+  /**
+   * Erases a message that waits.
+   * @param reason the reason that the author of the message reads; null for none.
+   * @throws {StoreError} `absent` on `event`.
+   */
+  reject(
+    worldId: string,
+    channel: string,
+    id: string,
+    reason: string | null,
+    by?: Author,
+  ): Promise<HeldMessage>;
+  /**
+   * Makes a user a lasting member of a room's channel, and adds the user to the channel's unread
+   * list.
+   * @returns the join event, or undefined if the user is already a member.
+   * @throws {StoreError} `absent` on `room` or `user`; `denied` if the user is banned.
+   */
+  join(
+    worldId: string,
+    channel: string,
+    user: string,
+    by?: Author,
+  ): Promise<ChatDelivery | undefined>;
+  /**
+   * Ends a user's membership in a room's channel, or hides a direct channel. In a room, also
+   * removes the user from the channel's unread list.
+   * @param silent whether to omit the leave event.
+   * @returns the leave event, or undefined if there is none.
+   * @throws {StoreError} `absent` on `room`; `denied` if the channel is direct and the user is not
+   * a member.
    */
   leave(
     worldId: string,
@@ -196,13 +285,14 @@ export interface ChatStore {
     user: string,
     silent: boolean,
     by?: Author,
-  ): Promise<Delivery | undefined>;
+  ): Promise<ChatDelivery | undefined>;
   /**
-   * Adds or removes a reaction of a user. Doing it twice changes and writes nothing.
-   * @param isMember whether the user is a volatile member.
+   * Adds or removes a user's reaction. Adding or removing a reaction twice is a no-op and writes
+   * nothing.
+   * @param reaction `volatile` is whether the user is a volatile member.
    * @returns the event with all reactions.
-   * @throws {StoreError} `absent` on `room` or `event`; `denied` as in {@link send};
-   *   `quota` on `reactions` when the event has 1,000 already.
+   * @throws {StoreError} `absent` on `room` or `event`; `denied` as in {@link send}; `quota` on
+   * `reactions` when the event already has 1,000 reactions.
    */
   react(
     worldId: string,
@@ -217,13 +307,15 @@ export interface ChatStore {
     by?: Author,
   ): Promise<ChatEvent>;
   /**
-   * Finds or creates the direct channel of a set of users. It makes it visible to the
-   * caller, and to the others unless it hides from them; a new one has a join event of each member.
-   * @param users all members, the caller included: 2 to 100 distinct ids.
-   * @param hide whether a new channel stays hidden from the others until its first message.
-   * @returns the channel; the join events of a new one; and the users who see it from now on.
-   * @throws {StoreError} `denied` if one of them is unknown, erased or banned, if one blocks
-   *   another, or if the caller is silenced.
+   * Finds or creates the direct channel of a set of users. The channel becomes visible to the
+   * caller, and also to all other members unless the channel is new and `hide` is set. A new
+   * channel has a join event for each member.
+   * @param users all members, including the caller: 2 to 100 distinct ids.
+   * @param hide whether a new channel stays hidden from the other members until its first message.
+   * @returns the channel, the join events if the channel is new, and the users to whom it becomes
+   * visible.
+   * @throws {StoreError} `denied` if any member is unknown, erased or banned, if one member blocks
+   * another, or if the caller is silenced.
    */
   direct(
     worldId: string,
@@ -233,21 +325,22 @@ export interface ChatStore {
     by?: Author,
   ): Promise<{
     channel: Channel;
-    created: readonly Delivery[];
+    created: readonly ChatDelivery[];
     appeared: readonly string[];
   }>;
   /**
-   * Notes how far users have read, all at once. No number becomes smaller. A `pointer` removes the
-   * notifications up to it. A mark of a channel or a user that does not exist any more is skipped.
-   * All others of a world are one entry of its log.
+   * Stores read marks in one operation. The numbers in a mark never decrease. A `pointer` removes
+   * the notifications up to that event. Marks whose channel or user no longer exists are skipped.
+   * All stored marks in a world are combined into a single entry in the world's log.
    * @param marks at most a few hundred.
    */
   mark(marks: readonly NewMark[]): Promise<void>;
   /**
-   * Erases the content of a slice of the messages of a user, who may be erased, as if each had been deleted.
-   * @param after begins after this event id.
-   * @returns the last id of the slice, and how many messages were emptied; undefined
-   *   after the last slice.
+   * Erases the content of a slice of a user's messages, as if each message had been deleted. The
+   * user may already be erased.
+   * @param after the event id after which the slice begins.
+   * @returns the last id in the slice, or undefined after the last slice, and the number of
+   * messages whose content was erased.
    * @throws {StoreError} `absent` on `user`.
    */
   empty(
@@ -256,10 +349,21 @@ export interface ChatStore {
     after: number,
   ): Promise<{ next: number | undefined; emptied: number }>;
   /**
-   * Removes a slice of the events of a world that are older than a time, with their
-   * bytes. Member events, too.
+   * Returns a user's messages in rooms within a slice of the world's events, the oldest first.
+   * Deleted messages are not among them.
+   * @param after the event id after which the slice begins.
+   * @returns the last id in the slice, or undefined after the last slice.
+   */
+  sentBy(
+    worldId: string,
+    user: string,
+    after: number,
+  ): Promise<{ next: number | undefined; messages: { id: number; channel: string }[] }>;
+  /**
+   * Removes a slice of the events in a world that are older than `before`, including member events,
+   * and overwrites their bytes in storage.
    * @param before in milliseconds since 1970.
-   * @returns whether there may be more.
+   * @returns whether there may be more to remove.
    */
   expire(worldId: string, before: number): Promise<boolean>;
 }

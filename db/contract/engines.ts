@@ -4,9 +4,9 @@ import type { Events } from "./events.js";
 import type { FileStore } from "./file-store.js";
 import type { Store } from "./store.js";
 
-/** A server that several machines share, as metrics show it. */
+/** The state of the servers that several machines share, for the metrics. */
 export interface SharedHealth {
-  /** The connections of this process for statements, and the callers that wait for one. */
+  /** This process's pool of database connections, with the number of callers waiting for a connection. */
   readonly database: PoolHealth & { readonly isUp: boolean };
   /** Whether events reach other nodes; undefined without Valkey. */
   readonly isValkeyUp: boolean | undefined;
@@ -22,47 +22,51 @@ export interface Engines {
   readonly store: Store;
   readonly files: FileStore;
   readonly events: Events;
-  /** Looks at the servers that several machines share; undefined if none does. */
+  /** Returns the state of the servers that several machines share; undefined if there are none. */
   readonly health?: () => SharedHealth;
-  /** Ends the preparations, see {@link EngineOptions.prepares}. */
+  /** Ends the setup phase; see {@link EngineOptions.prepares}. */
   readonly prepared?: () => void;
-  /** Finishes pending work and closes all three. */
+  /** Finishes pending work, then closes the store, the files and the events. */
   close(): Promise<void>;
 }
 
 export interface WorkerNames {
-  /** The name that all workers of a server share. */
+  /** The name shared by all workers of a server. */
   group: string;
-  /** The name of this process, under which the primary announces its end. */
+  /** The name of this process. The primary uses the name to announce that the process has ended. */
   process: string;
 }
 
 export interface EngineOptions extends EngineChoice {
-  /** The folder of the database and the files. */
+  /** The folder that contains the database and the files. */
   dataDir: string;
-  /** Whether to create a missing database; true by default. Otherwise it must exist. */
+  /** Whether to create the database if it is missing; true by default. If false, the database must exist. */
   create?: boolean;
-  /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
+  /** Whether to upgrade a database of an earlier version; true by default. If false, such a database is rejected. */
   upgrade?: boolean;
-  /** Whether this process is a server, and not a command beside one; true by default. */
+  /** Whether this process is a server rather than a command that runs alongside one; true by default. */
   serves?: boolean;
   /**
-   * Whether something is prepared before people come; false by default. SQLite writes on the event loop until
-   * {@link Engines.prepared}: to start a thread costs more than a few writes.
+   * Whether the process does setup work before users connect; false by default. Until {@link
+   * Engines.prepared} is called, SQLite writes on the event loop, because starting a thread costs
+   * more than a few writes.
    */
   prepares?: boolean;
-  /** Given in a worker process only. */
+  /** Set only in a worker process. */
   worker?: WorkerNames;
-  /** Whether the audit is kept; true by default. */
+  /** Whether to record audit entries; true by default. */
   audits?: boolean;
-  /** How long a write to SQLite waits for the lock of another process, in milliseconds; two seconds by default. */
+  /**
+   * How long an SQLite write waits for a lock that another process holds, in milliseconds; two
+   * seconds by default.
+   */
   lockTimeout?: number;
-  /** Gets one line about an upgrade of the database. */
+  /** Called with one line about a database upgrade. */
   log?: (line: string) => void;
-  /** Gets one line when a server is lost that several machines share, and when it is back. */
+  /** Called with one line when the connection to a shared server is lost, and when it is restored. */
   warn?: (line: string) => void;
-  /** Gets lines about erasures that fail, and about long work on the database. */
+  /** Receives messages about failed erasures and long-running database work. */
   maintenance?: MaintenanceLog;
-  /** Takes the errors of listeners of events. By default an error ends the process. */
+  /** Handles errors thrown by event listeners. By default, such an error ends the process. */
   onFault?: (error: unknown) => void;
 }

@@ -2,55 +2,59 @@ import type { SnapshotMessage, ProcessBegan, ProcessEnded } from "../bus/bus.js"
 import type { Entry } from "../log/entries.js";
 
 /**
- * A process has to drop all that it knows of a world: the database went back to an earlier
- * state, or the process lagged by too much.
+ * Reports that this process must drop its state for a world, because the database has reverted to
+ * an earlier state or the process has lagged too far behind.
  */
-export interface WorldReset {
+export interface WorldResetEvent {
   type: "world.reset";
   world: string;
 }
 
-export type AnyEvent = Entry | WorldReset | SnapshotMessage | ProcessBegan | ProcessEnded;
+export type AnyEvent = Entry | WorldResetEvent | SnapshotMessage | ProcessBegan | ProcessEnded;
 
-/** Called for each event. Its errors go to `onFault` and do not affect other listeners. */
-export type Listener = (event: AnyEvent) => void;
+/** Called for each event. Errors are passed to `onFault` and do not affect other listeners. */
+export type StoreListener = (event: AnyEvent) => void;
 
 /**
- * The events of the worlds that this process follows, from all processes, and messages
- * between processes.
+ * Delivers the events in the worlds that this process follows, and the messages between processes.
+ * Both come from all processes, including this process.
  */
 export interface Events {
-  /** The name of this process: no other that shares these events has or had it. */
+  /** The name of this process, unique among all past and present processes that share these events. */
   readonly process: string;
   /** Whether no other process can ever share these events. */
   readonly isAlone: boolean;
-  /** The other processes that share these events, as far as this one knows. */
+  /** The other processes that are known to share these events. */
   readonly others: ReadonlySet<string>;
   /**
-   * Follows a world, once more if it is followed already. Listeners get each entry of its
-   * log once and in order, from the moment when this resolves. It waits for as long as
-   * the store cannot be read.
+   * Follows a world. Calls are counted: each call must be undone by {@link unfollow}. Once the
+   * promise resolves, listeners receive each entry of the world's log once and in order. Waits
+   * while the store is unreadable.
    */
   follow(world: string): Promise<void>;
-  /** Takes back one {@link follow}. */
+  /** Undoes one {@link follow}. */
   unfollow(world: string): void;
-  /** This process wants the messages of a world, but not its log. See `Bus`. */
+  /** Subscribes to a world's messages, but not to the world's log. See `Bus`. */
   join(world: string): void;
-  /** Takes back one {@link join}. */
+  /** Undoes one {@link join}. */
   leave(world: string): void;
-  /** Whether listeners have got all entries of a world that were committed a second ago. */
+  /** Whether listeners have received all entries of a world's log that were committed at least a second ago. */
   isCurrent(world: string): boolean;
-  /** The last entry of a world that listeners have got, as a number; 0 for none. */
+  /** Returns the number of the last entry of a world's log that listeners have received; 0 for none. */
   reached(world: string): number;
-  /** How many entries this process has read from the log, because no message about them came in time. */
+  /** Count of entries that this process had to read from the log because no message announced them in time. */
   readonly caughtUp: number;
-  /** Sends a message to the listeners of all processes that joined its world, if it has one. */
+  /**
+   * Sends a message to the listeners in all processes. A message with a world reaches only the
+   * processes that joined that world.
+   */
   publish(message: SnapshotMessage): void;
   /**
-   * @param world only what belongs to this world.
-   * @returns a function that ends the subscription.
+   * Adds a listener.
+   * @param world limits the subscription to this world.
+   * @returns a function that unsubscribes the listener.
    */
-  subscribe(listener: Listener, world?: string): () => void;
-  /** Stops delivery: no listener is called any more. */
+  subscribe(listener: StoreListener, world?: string): () => void;
+  /** Stops delivery. No listener is called afterwards. */
   close(): Promise<void>;
 }

@@ -1,41 +1,42 @@
 import type { Author } from "./author.js";
-import type { Delivery } from "./chat-store.js";
+import type { ChatDelivery } from "./chat-store.js";
 
-// Part of db/contract/store.ts: the common methods of all kinds of items in a room.
+// Part of db/contract/store.ts: the methods shared by all kinds of items in a room.
 
 export interface Item {
   id: string;
   room: string;
   content: string;
-  /** At most one item of a kind is, in each room. */
+  /** At most one item of each kind is pinned in a room. */
   is_pinned: boolean;
-  /** When it was created, in milliseconds since 1970. */
+  /** Creation time, in milliseconds since 1970. */
   timestamp: number;
 }
 
 export interface ItemUpdate<I extends Item> {
   before: I;
   after: I;
-  /** The event that the update made in the chat of the room. */
-  delivery?: Delivery;
-  /** The id of the item whose pin it ended. */
+  /** The event that the update created in the room's chat. */
+  delivery?: ChatDelivery;
+  /** The id of the item that the update unpinned. */
   unpinned?: string;
 }
 
 /**
- * The items of one kind, in rooms. Beside its own errors, each write fails with a
- * {@link StoreError} `absent` when the room (`field` is `room`) or the item (the name of its
- * kind) does not exist, or the user is unknown or erased (`user`).
+ * Stores the items of one kind. In addition to the errors listed for each method, each write fails
+ * with a {@link StoreError} `absent` when the room does not exist (`field` is `room`), the item
+ * does not exist (`field` is the item's kind), or the user is unknown or erased (`field` is
+ * `user`).
  * @typeParam D a new item.
- * @typeParam C the fields that may change.
+ * @typeParam C the fields that can be changed.
  */
 export interface ItemStore<I extends Item, D, C> {
-  /** An item of a room; undefined if the room has none of this id. */
+  /** Returns an item in a room, or undefined if the room has no item with this id. */
   get(worldId: string, room: string, id: string): Promise<I | undefined>;
   /** Stores an item with a new UUID as its id. */
   create(worldId: string, room: string, draft: D, by?: Author): Promise<I>;
   /**
-   * Replaces the named fields. Pinning an item ends the pin of another.
+   * Replaces the named fields. Pinning an item unpins any other item in the room.
    * @param user the id of the acting user.
    */
   update(
@@ -46,12 +47,12 @@ export interface ItemStore<I extends Item, D, C> {
     user: string,
     by?: Author,
   ): Promise<ItemUpdate<I>>;
-  /** Deletes an item with its votes. @returns the item as it was. */
+  /** Deletes an item along with its votes. @returns the deleted item. */
   delete(worldId: string, room: string, id: string, by?: Author): Promise<I>;
   /**
-   * Pins an item, and ends the pin of another; with null, only ends a pin.
+   * Pins an item, and unpins any other item in the room. Null only unpins.
    * @param user the id of the acting user.
-   * @returns the item that is pinned now.
+   * @returns the item that is now pinned.
    */
   pin(
     worldId: string,

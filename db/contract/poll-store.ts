@@ -1,51 +1,108 @@
+import type {
+  PollSettings,
+  PollSummary,
+  PollType,
+  SentSettings,
+} from "../../schemas/plain/polls.js";
 import type { Author } from "./author.js";
 import type { Item, ItemStore, ItemUpdate } from "./item-store.js";
 
-// Part of db/contract/store.ts: polls. `Store` has the rules for every method.
+// Part of db/contract/store.ts: polls. `Store` documents the rules for every method.
 
-/** Any state may follow any. Only an open poll takes votes. */
+/** A poll may change from any state to any other state. Only an open poll accepts votes. */
 export type PollState = "draft" | "open" | "closed" | "archived";
 
-/** Whether a user may choose one option or any number of them. */
-export type PollType = "choice" | "multi";
+export type { PollType };
 
 export interface PollOption {
   id: string;
   content: string;
-  /** Options are sorted by it, and options with the same order by age. */
+  /** The sort key. Options with the same order are sorted by age. */
   order: number;
+  /** Of a quiz: whether it is a right answer. */
+  correct?: boolean;
 }
 
 export interface Poll extends Item {
   state: PollState;
   poll_type: PollType;
-  /** In their order. */
+  /** The settings of its kind, with their defaults. */
+  settings: PollSettings;
+  /** Of an open quiz: when it closes by itself, in milliseconds since 1970. */
+  ends_at?: number;
+  /** Sorted by `order`. */
   options: PollOption[];
   /**
-   * How many users chose each option, by its id. A closed or archived poll has the counts
-   * of the moment when it was closed or archived, even for options changed since.
+   * The number of users who chose each option, by option id. A poll that is closed or archived
+   * keeps the counts from that moment, even if its options change later. Empty for the kinds that
+   * have a summary.
    */
   results: Record<string, number>;
 }
 
-/** The choice of one user in a poll. An empty one means no vote. */
-export interface Ballot {
-  poll: string;
-  /** The ids of options, in the order of the options. */
-  options: string[];
+/**
+ * A user's vote, in the field that the poll's kind has. An empty list, or null, withdraws the vote.
+ */
+export interface PollVote {
+  /** The ids of options: of a ranking in order, otherwise in any order. */
+  options?: readonly string[] | undefined;
+  /** A value on the scale. */
+  value?: number | null | undefined;
+  /** Words or texts. */
+  answers?: readonly string[] | undefined;
+  /** When the server received it, in milliseconds since 1970; now by default. */
+  at?: number | undefined;
 }
 
-export interface Voters {
-  /** Grows with every change of a ballot. */
+/** A user's choice in a poll. An empty list of options means no vote. */
+export interface Ballot {
+  poll: string;
+  /** Option ids, in the order of the options, or in the user's order in a ranking. */
+  options: string[];
+  /** The value on a scale. */
+  value?: number;
+  /** Words or texts, in order. */
+  answers?: string[];
+}
+
+/** A person who answered quizzes. */
+export interface Player {
+  /** Null once the user is erased. */
+  user: string | null;
+  /** Whether the user has a display name. */
+  isNamed: boolean;
+  /** The number of correct answers. */
+  points: number;
+  /** How long these answers took together, in milliseconds. */
+  time: number;
+  /** Increases with the time of a player's first answer. */
+  first: number;
+}
+
+/** An open quiz whose time ends. */
+export interface EndingPoll {
+  world: string;
+  room: string;
+  id: string;
+  /** In milliseconds since 1970. */
+  ends_at: number;
+}
+
+export interface ChangedVoters {
+  /** Increases with every change to a ballot. */
   changed: number;
-  /** The users whose ballots changed, and whether each has a vote now. */
+  /** The users whose ballots changed. `voted` is whether the user now has a vote. */
   users: { id: string; voted: boolean }[];
 }
 
-/** An option without an order comes last: its order is one more than the highest, and 1 if there is none. */
+/**
+ * A new option. Without an `order`, the option comes last: its order is one more than the highest
+ * order, or 1 if there are no other options.
+ */
 export interface OptionDraft {
   content: string;
   order?: number | undefined;
+  correct?: boolean | undefined;
 }
 
 export interface PollDraft {
@@ -53,32 +110,41 @@ export interface PollDraft {
   options: readonly OptionDraft[];
   state?: PollState | undefined;
   poll_type?: PollType | undefined;
+  settings?: SentSettings | undefined;
+  /** The time, in milliseconds since 1970; now by default. */
+  at?: number | undefined;
 }
 
 export interface PollChanges {
   content?: string | undefined;
   state?: PollState | undefined;
   poll_type?: PollType | undefined;
-  /** True also ends the pin of another poll. */
+  /** The settings to change; the others stay. */
+  settings?: SentSettings | undefined;
+  /** The time, in milliseconds since 1970; now by default. */
+  at?: number | undefined;
+  /** Setting true also unpins any other poll in the room. */
   is_pinned?: boolean | undefined;
   /**
-   * All options from now on. An option with an id is changed, one without is added, and
-   * a missing one is deleted with its votes. An empty list changes none.
+   * The complete new list of options. An option with an id is changed, an option without an id is
+   * added, and a missing option is deleted along with its votes. An empty list changes nothing.
    */
   options?:
     | readonly {
         id?: string | undefined;
         content?: string | undefined;
         order?: number | undefined;
+        correct?: boolean | undefined;
       }[]
     | undefined;
 }
 
-/** The changes of a poll of which the log has the values. */
+/** The fields of a poll that are compared to log a change. */
 export const POLL_CHANGES = [
   "content",
   "state",
   "poll_type",
+  "settings",
   "is_pinned",
   "options",
 ] as const satisfies readonly (keyof PollChanges)[];
@@ -86,39 +152,49 @@ export const POLL_CHANGES = [
 export interface PollSelection {
   limit: number;
   /**
-   * How many characters of text they may have together, each poll and each option
-   * counting a hundred more. By default any number.
+   * Maximum total length of the polls' text, in characters. Each poll and each option counts a
+   * hundred characters on top of its text. Unlimited by default.
    */
   size?: number;
-  /** Only open or closed polls. By default all. */
+  /** Only open or closed polls; all polls by default. */
   isPublic?: boolean;
 }
 
 export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
-  /** The newest polls of a room, the oldest first. A pinned one is always among them. */
+  /** Returns the newest polls in a room, oldest first. Always includes the pinned poll. */
   list(worldId: string, room: string, selection: PollSelection): Promise<Poll[]>;
-  /** The choices of a user in the polls of a room; polls without a choice are left out. */
+  /** Returns a user's choices in a room's polls. Omits polls in which the user has chosen nothing. */
   ballots(worldId: string, room: string, user: string): Promise<Ballot[]>;
   /**
-   * The users whose ballots in a poll changed since another call; since 0, all users with a ballot.
-   * @returns undefined if there is no such poll.
+   * Returns the users whose ballots in a poll have changed since an earlier result of this method.
+   * @param since the earlier result's `changed`, or 0 for all users with a ballot.
+   * @returns undefined if the poll does not exist.
    */
-  voters(worldId: string, room: string, id: string, since: number): Promise<Voters | undefined>;
+  voters(
+    worldId: string,
+    room: string,
+    id: string,
+    since: number,
+  ): Promise<ChangedVoters | undefined>;
   /**
-   * Stores a poll and its options with new UUIDs as their ids. By default it is a
-   * draft with a choice of one.
-   * @throws {StoreError} `quota` on `options` when there would be more than 100.
+   * Stores a poll and its options, with new UUIDs as their ids. By default, the poll is a
+   * single-choice draft.
+   * @throws {StoreError} `denied` on `options` or `settings.<name>` when these do not fit the poll's
+   * kind; `quota` on `options` when the poll would have more than 100 options.
    */
   create(worldId: string, room: string, draft: PollDraft, by?: Author): Promise<Poll>;
   /**
-   * Replaces the named fields. Becoming closed or archived freezes the results, after
-   * the options have changed; a state that takes votes, or is a draft, ends that.
+   * Replaces the named fields. Closing or archiving the poll freezes the results after the options
+   * have changed; returning the poll to a draft or opening it unfreezes the results.
    *
-   * A draft that is opened in a room with a chat makes an event `channel.poll` there.
-   * @param user the acting user, who also sends that event.
-   * @throws {StoreError} `absent` on `option` when an id names no option of this poll,
-   *   or occurs twice, or a new option has no content; `quota` on `options`
-   *   when there would be more than 100.
+   * Opening a draft in a room with a chat creates a `channel.poll` event in that chat, if every
+   * client can show polls of its kind.
+   * @param user the acting user, who is also the sender of that event.
+   * @throws {StoreError} `absent` on `option` when an id names no option of this poll or occurs
+   * twice, or a new option has no content; `denied` on `poll_type`, `settings` or `options` when
+   * the poll's votes do not allow the change, and on `state` when a quiz would open again; and
+   * as in `create`; `quota` on `options` when the poll would have more than
+   * 100 options.
    */
   update(
     worldId: string,
@@ -129,19 +205,55 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     by?: Author,
   ): Promise<ItemUpdate<Poll>>;
   /**
-   * Replaces the ballot of a user; an empty list removes it. Ids of no option of the poll
-   * are skipped, and if there are no others, the ballot stays. An id that occurs twice
-   * counts once.
-   * @returns the present poll, and the user's choice.
-   * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll`
-   *   when the poll is not open, or has a choice of one and several are named.
+   * Replaces a user's ballot, or stores the only one in a quiz. Ids of unknown options are ignored
+   * in choice and multi polls: if all ids are unknown, the ballot is unchanged. Duplicate ids count
+   * once there, as do equal words.
+   * @returns the current poll, and the options of the ballot.
+   * @throws {StoreError} `denied` when the user is banned or silenced, and on `poll` when the poll
+   * is not open, its time is over, or the vote does not fit the poll.
    */
   vote(
     worldId: string,
     room: string,
     id: string,
     user: string,
-    options: readonly string[],
+    vote: PollVote,
     by?: Author,
-  ): Promise<{ poll: Poll; options: string[] }>;
+  ): Promise<{ poll: Poll; options: string[]; hasVote: boolean }>;
+  /**
+   * Returns the results of a poll that are not counted by option; undefined for other polls, and if
+   * the poll does not exist.
+   * @param all whether to include what managers have hidden or not yet shown, and the authors.
+   * @param isWhole whether to return all words and texts instead of the first ones, for exports.
+   */
+  summary(
+    worldId: string,
+    room: string,
+    id: string,
+    all: boolean,
+    isWhole?: boolean,
+  ): Promise<PollSummary | undefined>;
+  /**
+   * Hides or shows a text, or a word in every spelling.
+   * @param answer the id of a text, or a word.
+   * @throws {StoreError} `absent` on `poll` when the poll has no such answer.
+   */
+  hideAnswer(
+    worldId: string,
+    room: string,
+    id: string,
+    answer: string,
+    isHidden: boolean,
+    by?: Author,
+  ): Promise<void>;
+  /** Returns everybody who answered the closed quizzes in a room, the best first. */
+  players(worldId: string, room: string): Promise<Player[]>;
+  /** Returns the open quizzes of all worlds that end before a time, the first ones first. */
+  ending(before: number): Promise<EndingPoll[]>;
+  /**
+   * Closes a quiz whose time is over.
+   * @param at in milliseconds since 1970.
+   * @returns false if it is not open, or not over.
+   */
+  end(worldId: string, room: string, id: string, at: number, by?: Author): Promise<boolean>;
 }

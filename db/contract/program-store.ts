@@ -8,113 +8,138 @@ import type {
   SpeakerDraft,
   Warning,
 } from "../../schemas/program/program.js";
-import type { Given } from "../log/draft.js";
+import type { RunRequest } from "../../schemas/plain/stage/run.js";
+import type { Room } from "../../schemas/rooms.js";
+import type { GivenEntry } from "../log/draft.js";
 import type { SessionRow, SpeakerRow } from "../rules/program-rows.js";
 import type { Author } from "./author.js";
 import type { FileDigest, Versioned, Visitor } from "./selections.js";
 
 /**
- * The places of a program whose changes count apart: a room by its id, sessions without a
- * room, and the speakers whom no session names.
+ * A part of a program whose changes are tracked separately: a room by its id, the sessions without
+ * a room, or the speakers whom no session names.
  */
-export type Place = string;
-export const NO_ROOM: Place = "";
-export const UNNAMED: Place = "speakers";
+export type ProgramScope = string;
+export const NO_ROOM: ProgramScope = "";
+export const UNNAMED: ProgramScope = "speakers";
 
-/** What was last changed at a place. Each stamp is random, so none ever comes back. */
-export interface PlaceStamps {
-  /** Changes of sessions that everybody may see, and of their speakers. */
+/** Stamps for the last changes in a scope. Each stamp is random, so no value ever recurs. */
+export interface ScopeStamps {
+  /** Changes whenever a publicly visible session or its speakers change. */
   readonly shown: string;
-  /** All changes, also of drafts. */
+  /** Changes whenever any session or speaker changes, including drafts. */
   readonly all: string;
 }
 
 /**
- * The whole program of a world at one moment, frozen. Who may see what of it is decided by
- * `rules/program-views.ts`.
+ * A frozen, consistent snapshot of a world's whole program. `rules/program-views.ts` decides who
+ * may see which parts.
  */
 export interface Program {
-  /** By their start, those without one last, then by title and id. */
+  /** Sorted by start, then by title and id. Sessions without a start are last. */
   readonly sessions: readonly Versioned<Session>[];
-  /** By name, then by id. */
+  /** Sorted by name, then by id. */
   readonly speakers: readonly Versioned<Speaker>[];
-  readonly places: ReadonlyMap<Place, PlaceStamps>;
-  /** How often each session and speaker was changed, by its id. */
+  readonly places: ReadonlyMap<ProgramScope, ScopeStamps>;
+  /** The number of changes to each session and speaker, by id. */
   readonly revisions: ReadonlyMap<string, number>;
-  /** Changes with the rules that say who sees what of the program, and with the dates of the event. */
+  /** Changes whenever the event's dates change, or the rules that decide who sees which parts of the program. */
   readonly settings: string;
-  /** Changes with each change of all this. */
+  /** Changes whenever any part of the program changes. */
   readonly stamp: string;
 }
 
-/** The program of a world that has had none. */
+/** The empty program, for a world whose program has never been written. */
 export const NO_PROGRAM: Program = Object.freeze({
   sessions: Object.freeze([]),
   speakers: Object.freeze([]),
-  places: new Map<Place, PlaceStamps>(),
+  places: new Map<ProgramScope, ScopeStamps>(),
   revisions: new Map<string, number>(),
   settings: "",
   stamp: "",
 });
 
-/** A write that was refused for its values, with what is wrong with them by field. */
-export interface Refused {
+/** A write rejected because of invalid values. The faults are listed by field. */
+export interface RejectedWrite {
   readonly faults: Faults;
-  /** If it is another session or speaker that has a value, or if the program would be too large. */
+  /**
+   * `taken` if another session or speaker already has one of the values; `quota` if the program
+   * would be too large.
+   */
   readonly problem?: "taken" | "quota" | undefined;
 }
 
-/** A session as it was written, and what its author may want to know. */
+/** A session after a write, with warnings for the write's author. */
 export interface SessionWritten {
   readonly session: Versioned<Session>;
-  /** Other sessions in its room at the same time, at most 50. */
+  /** The overlapping sessions in the same room, at most 50. */
   readonly warnings: readonly Warning[];
 }
 
-/** What the speakers of a document refer to. */
+/** A favorite whose session has moved, and the session's former place. */
+export interface MovedFavorite {
+  readonly session: string;
+  /** In milliseconds since 1970. */
+  readonly starts_at: number;
+  readonly room_id: string | null;
+}
+
+/** The users and uploads to which the speakers in a document refer. */
 export interface ImportReferences {
-  /** Ids. */
+  /** User ids. */
   readonly users: readonly string[];
-  /** Addresses of uploads. */
+  /** URLs of uploads. */
   readonly pictures: readonly string[];
 }
 
-/** What an import changes, as `rules/import-changes.ts` plans it. */
+/** A room that an import creates. */
+export interface NewRoom {
+  readonly id: string;
+  readonly name: string;
+  readonly module_config?: Room["module_config"];
+  readonly permission_config?: Room["permission_config"];
+}
+
+/** The changes that an import makes, as planned by `rules/import-changes.ts`. */
 export interface ImportChanges {
-  /** What it was planned from, and must still be so. */
+  /** The state on which the plan is based. The import fails if that state has changed. */
   readonly basis: ImportReferences & {
     /** See {@link Program.stamp}. */
     readonly stamp: string;
-    /** A digest of the rooms of the world. */
+    /** A digest of the world's rooms. */
     readonly rooms: string;
   };
-  readonly rooms: readonly { readonly id: string; readonly name: string }[];
+  readonly rooms: readonly NewRoom[];
   readonly speakers: readonly SpeakerRow[];
   readonly sessions: readonly SessionRow[];
-  /** Ids of sessions. */
+  /** Session ids. */
   readonly deleted: readonly string[];
-  /** Where the program changes, and whether readers without `program.update` see it. */
-  readonly places: readonly (readonly [Place, boolean])[];
-  readonly entries: readonly Given[];
+  /** The ids of sessions and speakers whose hand-made changes the import replaces. */
+  readonly followed: readonly string[];
+  /** The scopes that change. The flag is whether readers without `program.update` see the change. */
+  readonly places: readonly (readonly [ProgramScope, boolean])[];
+  readonly entries: readonly GivenEntry[];
 }
 
-/** A file that is recorded with an import. */
+/** A file that is recorded along with an import. */
 export interface ImportedFile {
-  /** Who uploaded it. */
+  /** The uploader. */
   readonly visitor: Visitor;
   readonly digest: FileDigest;
-  /** How many bytes the files of the world may have. */
+  /** Maximum total size of the world's files, in bytes. */
   readonly quota: number;
 }
 
 export interface ProgramStore {
-  /** The program of a world; an empty one if there is none. */
+  /** Returns a world's program, or an empty program if the world has none. */
   get(worldId: string): Promise<Program>;
   /**
-   * The favorites of a user, in the order in which they were added: ids of sessions, also of
-   * ones that the user may not see now.
+   * Returns a user's favorites, in the order in which they were added: session ids, including
+   * sessions that the user can no longer see.
    */
   favorites(worldId: string, userId: string): Promise<string[]>;
+  /** Returns the favorites of a user that have moved since the user added them, or moved first. */
+  moved(worldId: string, userId: string): Promise<MovedFavorite[]>;
   /**
    * Creates a session with a new UUID as its id.
    * @throws {StoreError} `absent` when the world does not exist.
@@ -123,10 +148,10 @@ export interface ProgramStore {
     worldId: string,
     draft: SessionDraft,
     by?: Author,
-  ): Promise<SessionWritten | Refused>;
+  ): Promise<SessionWritten | RejectedWrite>;
   /**
-   * Replaces the named fields as a whole. A write that leaves all values keeps the version.
-   * @param versions change the session only if it is in one of these versions.
+   * Replaces the named fields, each as a whole. The version stays the same if no value changes.
+   * @param versions change the session only if it has one of these versions.
    * @throws {StoreError} `absent` or `changed`.
    */
   updateSession(
@@ -135,7 +160,7 @@ export interface ProgramStore {
     changes: SessionChanges,
     versions?: readonly string[],
     by?: Author,
-  ): Promise<SessionWritten | Refused>;
+  ): Promise<SessionWritten | RejectedWrite>;
   /** @throws {StoreError} `absent` or `changed`. */
   deleteSession(
     worldId: string,
@@ -143,6 +168,20 @@ export interface ProgramStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<void>;
+  /**
+   * Changes the sessions of a room as a host runs them: see `schemas/plain/stage/run.ts`.
+   * @param times the time in milliseconds since 1970, and how long streams continue after a session.
+   * @returns the ids of the changed sessions; undefined if the session has not begun, or has long
+   * ended, as the action requires.
+   * @throws {StoreError} `absent` when the room has no such public session with times.
+   */
+  runSession(
+    worldId: string,
+    roomId: string,
+    request: RunRequest,
+    times: { now: number; overrun: number },
+    by?: Author,
+  ): Promise<string[] | undefined>;
   /**
    * Creates a speaker with a new UUID as its id.
    * @param hosts see {@link ProgramStore.references}.
@@ -153,8 +192,8 @@ export interface ProgramStore {
     draft: SpeakerDraft,
     hosts: readonly string[],
     by?: Author,
-  ): Promise<Versioned<Speaker> | Refused>;
-  /** As {@link ProgramStore.updateSession}. */
+  ): Promise<Versioned<Speaker> | RejectedWrite>;
+  /** Like {@link ProgramStore.updateSession}. */
   updateSpeaker(
     worldId: string,
     id: string,
@@ -162,9 +201,9 @@ export interface ProgramStore {
     hosts: readonly string[],
     versions?: readonly string[],
     by?: Author,
-  ): Promise<Versioned<Speaker> | Refused>;
+  ): Promise<Versioned<Speaker> | RejectedWrite>;
   /**
-   * Takes the speaker out of all sessions, and deletes it.
+   * Deletes a speaker, and removes the speaker from all sessions.
    * @throws {StoreError} `absent` or `changed`.
    */
   deleteSpeaker(
@@ -173,11 +212,26 @@ export interface ProgramStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<void>;
-  /** The ids and names of all rooms of a world in their order, at one moment. */
+  /**
+   * Merges two records of one person: all sessions of the other name this speaker, who gets what
+   * this record lacks. Deletes the other.
+   * @throws {StoreError} `absent` or `changed`.
+   */
+  mergeSpeakers(
+    worldId: string,
+    id: string,
+    other: string,
+    versions?: readonly string[],
+    by?: Author,
+  ): Promise<Versioned<Speaker>>;
+  /** Returns the fields of imported sessions and speakers that were changed by hand, by id. */
+  edits(worldId: string): Promise<Record<string, string[]>>;
+  /** Returns the ids and names of a world's rooms in order, from one snapshot. */
   rooms(worldId: string): Promise<{ id: string; name: string }[]>;
   /**
-   * The users and uploads of a world among those that a document names.
-   * @param hosts under which uploads of the world have addresses, as `URL.host` has them.
+   * Returns which of the users and uploads that a document names exist in a world.
+   * @param hosts the hosts that may appear in the URLs of the world's uploads, in the form of
+   * `URL.host`.
    */
   references(
     worldId: string,
@@ -185,14 +239,14 @@ export interface ProgramStore {
     hosts: readonly string[],
   ): Promise<ImportReferences>;
   /**
-   * Writes what an import changes, and the file that it came in. Appends one entry for each change,
-   * and one for the import. An import of more than 4,000 records is several writes, so that
-   * writes of other worlds do not wait for all of it. If the
-   * program or the rooms change in between, or the process ends, the rest is left out; the same
-   * import, planned again, has only this rest to do.
+   * Writes the changes that an import makes, and records the uploaded file. Appends one entry per
+   * change, and one entry for the import. An import of more than 4,000 records is split into
+   * several writes, so that writes to other worlds need not wait for the whole import. If the
+   * program or the rooms change between two of these writes, or the process ends, the remaining
+   * changes are not written; planning the same import again yields only the remaining changes.
    * @param hosts see {@link ProgramStore.references}.
-   * @throws {StoreError} `absent` when the world does not exist; `changed` when it is not as the
-   *   import was planned; or as {@link FileStore.add}.
+   * @throws {StoreError} `absent` when the world does not exist; `changed` when the state on which
+   * the plan is based has changed; otherwise, see {@link FileRecords.add}.
    */
   import(
     worldId: string,
@@ -202,9 +256,9 @@ export interface ProgramStore {
     by?: Author,
   ): Promise<void>;
   /**
-   * Adds a session to the favorites of a user, or removes it.
-   * @throws {StoreError} `absent` on `user`, or on `session` if there is none; `quota` on
-   *   `favorites` if the user has a thousand already.
+   * Adds a session to a user's favorites, or removes the session from them.
+   * @throws {StoreError} `absent` on `user`, or on `session` if the session does not exist; `quota`
+   * on `favorites` if the user already has a thousand favorites.
    */
   favor(
     worldId: string,
@@ -215,13 +269,13 @@ export interface ProgramStore {
   ): Promise<void>;
 }
 
-/** The secrets in the addresses of calendars, one of each user. */
+/** Stores the secrets in calendar URLs: one secret per user. */
 export interface ProgramLinkStore {
-  /** The id of the user whose secret this is. */
+  /** Returns the id of the user who owns a secret. */
   user(worldId: string, token: string): Promise<string | undefined>;
   /**
-   * The secret of a user, which is made at the first call.
-   * @param renew replace it, so that the former one ends.
+   * Returns a user's secret. The first call creates the secret.
+   * @param renew replace the secret, which invalidates the former secret.
    * @throws {StoreError} `absent` when the user does not exist or was erased.
    */
   link(worldId: string, userId: string, renew: boolean, by?: Author): Promise<string>;

@@ -1,51 +1,64 @@
 import { ECDH } from "node:crypto";
 
-/** The key with which a server signs for push services (VAPID, RFC 8292), in base64url. */
+/** The server's key pair for authenticating to push services (VAPID, RFC 8292), in base64url. */
 export interface PushKey {
   readonly publicKey: string;
   readonly privateKey: string;
 }
 
-/** A browser that gets messages while its page is closed. */
+/** A browser's subscription to messages that arrive even while no page is open. */
 export interface PushSubscription {
   readonly endpoint: string;
   readonly p256dh: string;
   readonly auth: string;
+  /** Whether the browser also gets what waits for moderators. */
+  readonly moderation?: boolean;
 }
 
-/** A subscription with its user. */
+/** A subscription and its user. */
 export interface OwnedSubscription extends PushSubscription {
   readonly user: string;
 }
 
-/** A session that begins soon, and a user who has marked it. */
+/** A session that begins soon, and a user who has marked the session as a favorite. */
 export interface DueFavorite {
   readonly world: string;
   readonly session: string;
   readonly title: string;
   readonly room: string | null;
   readonly user: string;
-  /** What {@link PushStore.claim} calls the notices of this time of the session. */
+  /** The name to pass to {@link PushStore.claim} for the session's notifications at this start time. */
   readonly claim: string;
 }
 
-/** How many subscriptions a user has at most. */
+/** A session that has moved, and a user who had marked the session as a favorite before. */
+export interface FavoriteThatMoved extends DueFavorite {
+  /** The new start, in milliseconds since 1970. */
+  readonly starts_at: number;
+}
+
+/** Maximum number of subscriptions per user. */
 export const MAX_SUBSCRIPTIONS = 20;
 
-/** Web push. None of its writes is of interest to others, so none appends to the log. */
+/**
+ * Stores the data for web push. Writes to this store do not concern other users, so they append
+ * nothing to the log.
+ */
 export interface PushStore {
-  /** The key of this server; undefined before {@link keep}. */
+  /** Returns this server's key, or undefined before {@link keep} is called. */
   key(): Promise<PushKey | undefined>;
   /**
-   * Stores a key, unless there is one.
-   * @param _all the world of all worlds: an empty text.
-   * @returns the key of this server.
+   * Stores a key, unless a key is already stored.
+   * @param _all the pseudo-world that stands for all worlds: an empty string.
+   * @returns this server's key.
    */
   keep(_all: string, key: PushKey): Promise<PushKey>;
   of(worldId: string, userIds: readonly string[]): Promise<OwnedSubscription[]>;
+  /** Returns the subscriptions that also get what waits for moderators, whatever their users may do now. */
+  moderating(worldId: string): Promise<OwnedSubscription[]>;
   /**
-   * Stores a subscription of a user. One with the same endpoint is replaced, and of more than
-   * {@link MAX_SUBSCRIPTIONS} the oldest go.
+   * Stores a user's subscription, which replaces any subscription with the same endpoint. If the
+   * user then has more than {@link MAX_SUBSCRIPTIONS}, the oldest subscriptions are removed.
    * @param at in milliseconds since 1970.
    * @throws {StoreError} `absent` when the user does not exist or was erased.
    */
@@ -55,26 +68,33 @@ export interface PushStore {
     subscription: PushSubscription,
     at: number,
   ): Promise<void>;
-  /** Forgets a subscription. */
   forget(worldId: string, endpoint: string): Promise<void>;
   /**
-   * Lets one process send a notification.
-   * @param name of the notification.
-   * @param at in milliseconds since 1970. Claims that are a day older are forgotten.
-   * @returns whether the caller is the first.
+   * Claims a notification, so that only one process sends it.
+   * @param name the name of the notification.
+   * @param at in milliseconds since 1970. Claims that were made more than a day before this time
+   * are deleted.
+   * @returns whether the caller is the first to claim the notification.
    */
   claim(worldId: string, name: string, at: number): Promise<boolean>;
   /**
-   * The favorites of users with a subscription that begin in a span: in milliseconds since
-   * 1970. Those whose notices a process has claimed are not among them.
+   * Returns the favorites whose sessions begin within a time span, in milliseconds since 1970, for
+   * users with a subscription. Excludes favorites whose notifications a process has already
+   * claimed.
    */
   due(after: number, until: number): Promise<DueFavorite[]>;
+  /**
+   * Returns the favorites that have moved with a session, for users with a subscription, unless the
+   * session is over.
+   * @param now in milliseconds since 1970.
+   */
+  moved(worldId: string, session: string, now: number): Promise<FavoriteThatMoved[]>;
 }
 
-/** A point of the curve P-256 begins with this byte, if it is not compressed. */
+/** The first byte of an uncompressed point on the P-256 curve. */
 const POINT = 4;
 
-/** Whether these are a point of the curve P-256: nothing can be encrypted for another one. */
+/** Whether the bytes are a point on the P-256 curve. Only a point can serve as an encryption key. */
 export function isPoint(bytes: Buffer): boolean {
   try {
     ECDH.convertKey(bytes, "prime256v1");

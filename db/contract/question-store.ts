@@ -1,35 +1,44 @@
 import type { Author } from "./author.js";
 import type { Item, ItemStore } from "./item-store.js";
 
-// Part of db/contract/store.ts: questions. `Store` has the rules for every method.
+// Part of db/contract/store.ts: questions. `Store` documents the rules for every method.
 
-/** The visibility of a question: to moderators, to everybody, or to moderators again. */
+/**
+ * The visibility of a question. A `visible` question is visible to everyone. A question in
+ * `mod_queue` or `archived` is visible only to moderators and to its sender.
+ */
 export type QuestionState = "mod_queue" | "visible" | "archived";
 
 export interface Question extends Item {
-  /** The id of the user who asked; null once that user is erased. */
+  /** The id of the user who asked; null once that user has been erased. */
   sender: string | null;
-  /** Whether readers learn who asked: the room showed authors then, and the sender knew it. */
+  /**
+   * Whether readers can see who asked. True only if, when the question was asked, the room showed
+   * authors and the sender knew that the room did.
+   */
   named: boolean;
-  /** The id of the moderator who changed it last; null without a change, or once that user is erased. */
+  /**
+   * The id of the moderator who last changed the question; null if no moderator has changed it, or
+   * once the moderator has been erased.
+   */
   moderator: string | null;
   state: QuestionState;
   answered: boolean;
-  /** How many users vote for it. Votes of erased users count. */
+  /** The number of votes, including those of erased users. */
   score: number;
 }
 
 /** A question as one user sees it. */
 export interface SeenQuestion extends Question {
-  /** Whether the user votes for it. */
+  /** Whether the user has voted for the question. */
   voted: boolean;
 }
 
-/** What concerns one user among the questions of a room. */
+/** A user's relation to the questions in a room. */
 export interface QuestionsOfUser {
-  /** The ids of the questions for which the user votes. */
+  /** The ids of the questions that the user has voted for. */
   voted: string[];
-  /** Whether the user asked questions that are not visible. */
+  /** Whether any of the user's own questions is not visible. */
   hasHidden: boolean;
 }
 
@@ -46,11 +55,11 @@ export interface QuestionChanges {
   content?: string | undefined;
   state?: QuestionState | undefined;
   answered?: boolean | undefined;
-  /** True also ends the pin of another question. */
+  /** Setting true also unpins any other question in the room. */
   is_pinned?: boolean | undefined;
 }
 
-/** The changes of a question of which the log has the values. */
+/** The fields of a question that are compared to log a change. */
 export const QUESTION_CHANGES = [
   "content",
   "state",
@@ -59,15 +68,17 @@ export const QUESTION_CHANGES = [
 ] as const satisfies readonly (keyof QuestionChanges)[];
 
 /**
- * The questions of rooms. An update and a pin note their user as the moderator of each
- * question that they change. No byte stays of content that is replaced or deleted. Banned and
- * silenced users are `denied` to ask and to vote.
+ * Stores the questions in rooms. An update or pin records the acting user as the moderator of each
+ * question that it changes. Replaced or deleted content is completely overwritten in storage.
+ * Banned and silenced users are `denied` when they ask or vote.
  */
 export interface QuestionStore extends ItemStore<Question, QuestionDraft, QuestionChanges> {
   /**
-   * The newest questions of a room that a user may see, the oldest first: at most
-   * `limit`, with at most about `size` characters of content. A pinned one is always among them.
-   * @param all whether the user sees questions in every state; otherwise visible ones and the user's own.
+   * Returns the newest questions in a room that a user may see, oldest first: at most `limit`
+   * questions, with at most about `size` characters of content. Always includes the pinned
+   * question.
+   * @param all whether the user sees questions in every state. Otherwise, the user sees only
+   * visible questions and the user's own questions.
    */
   seen(
     worldId: string,
@@ -78,17 +89,18 @@ export interface QuestionStore extends ItemStore<Question, QuestionDraft, Questi
     size: number,
   ): Promise<SeenQuestion[]>;
   ofUser(worldId: string, room: string, user: string): Promise<QuestionsOfUser>;
-  /** A page of all questions of a room, in every state, the oldest first. */
+  /** Returns a page of all questions in a room, in every state, oldest first. */
   list(
     worldId: string,
     room: string,
     selection: { page: number; pageSize: number },
   ): Promise<Question[]>;
   /**
-   * Adds or removes the vote of a user. A repeated vote counts once. A question that the
-   * user does not see is `absent`.
-   * @param all whether the user sees questions in every state; otherwise visible ones and the user's own.
-   * @returns the present question.
+   * Adds or removes a user's vote. Repeated votes count once. A question that the user cannot see
+   * is `absent`.
+   * @param all whether the user sees questions in every state. Otherwise, the user sees only
+   * visible questions and the user's own questions.
+   * @returns the current question.
    */
   vote(
     worldId: string,

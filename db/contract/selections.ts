@@ -1,72 +1,84 @@
-// Part of db/contract/store.ts: what several parts of the store take.
+// Part of db/contract/store.ts: parameter types shared by several parts of the store.
 
 /**
  * A record and its version. db/rules/versions.ts computes the version from the values that a reader
- * sees and from the revision, which counts the changes of the record from 1. So equal versions mean
- * equal values, on every server and every engine, and a change followed by its reversal gives a
- * third version. Nothing else identifies a state: the same record read twice may be two objects.
- * The value is frozen with all that it holds, as readers share it.
+ * sees and from the revision. The revision counts the changes to the record, starting from 1. Equal
+ * versions therefore mean equal values on every server and engine, and a change followed by its
+ * reversal yields a third version. Compare versions rather than objects: reading the same record
+ * twice may return two objects. The value is deeply frozen, because several readers share it.
  */
 export interface Versioned<T> {
   readonly value: T;
-  /** Of characters that an ETag may hold: no quotation mark and no comma. */
+  /** Contains only characters allowed in an ETag, but no quotation marks or commas. */
   readonly version: string;
   /**
-   * The value as compact JSON, its properties in the order of their schema. An
-   * engine that keeps JSON need not parse it to give this, so a caller that only
-   * sends a record never pays for the objects in it.
+   * The value as compact JSON, with its properties in schema order. An engine that stores JSON can
+   * return this text without parsing, so a caller that only sends a record does not pay for
+   * building objects.
    */
   readonly json: string;
 }
 
 /** Selects a page of a list. A page past the end is empty. */
 export interface PageSelection {
-  /** From 1. `page * pageSize` is a safe integer. */
+  /** Starts from 1. `page * pageSize` must be a safe integer. */
   page: number;
   pageSize: number;
-  /** The page, which is then the first one, begins after this place. No row need be there. */
-  after?: ListPlace | undefined;
+  /** If set, the page begins after this position and counts as page 1. No row needs to exist at the position. */
+  after?: ListPosition | undefined;
 }
 
-/** The place of a row in an order: its values of the fields that the order compares. */
-export type ListPlace = readonly (string | number)[];
+/** A position in an ordering: a row's values in the compared fields. */
+export type ListPosition = readonly (string | number)[];
+
+/** How a world treats a guest whom it does not know yet. */
+export interface GuestEntry {
+  /** Whether the guest waits for a moderator's approval. */
+  readonly waits: boolean;
+  /** Until when the guest may only read, in milliseconds since 1970. */
+  readonly quietUntil?: number | undefined;
+}
 
 /**
- * A person who enters a world, named by exactly one of the `uid` of a token and
- * the client ID of a guest. With both, the token counts. A `uid` and a client ID
- * with the same text name two users, and case matters in both.
+ * A person who enters a world, identified by either the `uid` of a token or a guest's client ID. If
+ * both are given, the token wins. A `uid` and a client ID that are the same string identify two
+ * different users. The `uid` and the client ID are case-sensitive.
  */
 export interface Visitor {
   tokenId?: string | undefined;
   clientId?: string | undefined;
   traits: ReadonlySet<string>;
-  /** Any JSON object; none if the token has none. Counts when the user is created. */
+  /** Any JSON object; unset if the token has none. Used only when the user is created. */
   profile?: Record<string, unknown> | undefined;
-  /** The user's id in pretalx. Counts when the user is created. */
+  /** The user's id in pretalx. Used only when the user is created. */
   pretalxId?: string | undefined;
-  /** Whether this is a login, which sets `last_login`. */
+  /** Whether the person is logging in, which sets `last_login`. */
   login?: boolean | undefined;
+  /** The network from which a person comes. Only a keyed hash of it is stored. */
+  network?: string | undefined;
+  /** Used only when a guest is created; by default, guests may do everything at once. */
+  guest?: GuestEntry | undefined;
 }
 
 export interface FileDigest {
-  /** Names the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
+  /** The key of the bytes in the `FileStore`: `pub/<world>/<id>.<secret>.<extension>`. */
   key: string;
   /** In bytes. */
   size: number;
-  /** The SHA-256 of its bytes, in lower-case hexadecimal. */
+  /** The SHA-256 of the bytes, in lowercase hexadecimal. */
   sha256: string;
 }
 
-/** Where the lines of a document with a world are: in a file with a path or a descriptor, or here. */
-export type Lines = { readonly file: string | number } | { readonly lines: string[] };
+/** The source of the lines in a world document: a file, by path or descriptor, or an array in memory. */
+export type LineSource = { readonly file: string | number } | { readonly lines: string[] };
 
-/** The rows of a document that was read already, a table after the other. */
+/** The rows in a parsed document, grouped by table. */
 export type DocumentRows = readonly {
   readonly table: string;
   readonly rows: readonly (readonly (string | number | null)[])[];
-  /** The line of the first row. */
+  /** The line number of the first row. */
   readonly line: number;
 }[];
 
-/** How many rows each of some tables has, without erased users. */
+/** The number of rows in each of several tables, excluding erased users. */
 export type RowCounts = Readonly<Record<string, number>>;

@@ -4,20 +4,21 @@ import type { Room, RoomChanges, RoomDraft, RoomOrdering } from "../../schemas/r
 import type { User, UserName, UserOrdering } from "../../schemas/users.js";
 import type { World, WorldChanges } from "../../schemas/worlds.js";
 import type { LogStore } from "../log/entries.js";
-import type { Announcement, AnnouncementDraft } from "./announcement-store.js";
+import type { Announcement, AnnouncementInput } from "./announcement-store.js";
 import type { AttendanceStore } from "./attendance-store.js";
 import type { AuditStore } from "./audit-store.js";
 import type { Author } from "./author.js";
+import type { CallStore } from "./call-store.js";
 import type { ChatStore } from "./chat-store.js";
-import type { InviteStore } from "./invite-store.js";
+import type { InvitationStore } from "./invitation-store.js";
 import type { PollStore } from "./poll-store.js";
 import type { ProgramLinkStore, ProgramStore } from "./program-store.js";
 import type { PushStore } from "./push-store.js";
 import type { QuestionStore } from "./question-store.js";
 import type {
   FileDigest,
-  Lines,
-  ListPlace,
+  LineSource,
+  ListPosition,
   PageSelection,
   RowCounts,
   Versioned,
@@ -25,58 +26,58 @@ import type {
 } from "./selections.js";
 import type { WebhookStore } from "./webhook-store.js";
 
-// An engine is written from this file and tested by
-// test/contract/db/store-contract/. `Store` has the rules for every method.
+// The contract that every engine implements, tested by test/contract/db/store-contract/. `Store`
+// documents the rules for every method.
 
-export type { FileDigest, ListPlace, PageSelection, Versioned, Visitor };
+export type { FileDigest, ListPosition, PageSelection, Versioned, Visitor };
 
 export interface WorldSelection {
-  /** Only worlds whose id comes after this one. */
+  /** Selects only worlds whose id sorts after this id. */
   after?: string;
   limit: number;
 }
 
 export interface UserSelection extends PageSelection {
-  /** By default, the first created come first. A minus sign reverses everything. */
+  /** The default order is by creation time, oldest first. A minus sign reverses the whole order, including ties. */
   ordering?: UserOrdering | undefined;
 }
 
 export interface RoomSelection extends PageSelection {
-  /** The traits of the caller. Rooms whose `room.view` refuses them are left out. */
+  /** The caller's traits. Rooms whose `room.view` rejects them are omitted. */
   traits: ReadonlySet<string>;
   /**
-   * A minus sign reverses the named field only. Ties are broken by the other one of
-   * `sorting_priority` and `name`, ascending, and then by `id`.
+   * A minus sign reverses only the named field, `sorting_priority` or `name`. Ties are broken by
+   * the other of these two fields, ascending, and then by `id`.
    */
   ordering: RoomOrdering;
-  /** Only rooms with a module of exactly this type; any room if empty. */
+  /** Selects only rooms with a module of exactly this type; any room if empty. */
   type?: string | undefined;
   /**
-   * Only rooms whose name or description contains this; any room if empty. Case
-   * is ignored as `text.toLowerCase().toUpperCase()` does, on both sides.
+   * Selects only rooms whose name or description contains this text; any room if empty. Ignores
+   * case by applying `text.toLowerCase().toUpperCase()` to both sides.
    */
   search?: string | undefined;
   /** Aborts when the client no longer waits for the list. */
   signal?: AbortSignal | undefined;
 }
 
-/** The fields of a room that only the live layer shows, not REST. */
+/** The fields of a room that the live layer exposes but REST does not. */
 export interface RoomExtras {
-  /** The address of an image; null by default, like all that may be null. */
+  /** The URL of an image. Like every nullable field, null by default. */
   picture: string | null;
   import_id: string | null;
   /** 0 by default. */
   pretalx_id: number;
-  /** Whether everybody who enters the world joins the room. */
+  /** Whether everyone who enters the world joins the room. */
   force_join: boolean;
-  /** The schedule data of the present session. */
+  /** The current session's schedule data. */
   schedule_data: Record<string, unknown> | null;
 }
 
-/** A room with its extras. They are no part of the JSON of its record, and a part of its revision. */
+/** A room with its extras. The extras count toward the room's revision but are not part of the room's JSON. */
 export interface RoomValue extends Room {
   readonly extras: Readonly<RoomExtras>;
-  /** The JSON of large fields, as in a {@link UserRecord}. */
+  /** The stored JSON of large fields, as in {@link UserRecord.stored}. */
   readonly stored: {
     readonly module_config: string;
     readonly permission_config: string;
@@ -84,40 +85,66 @@ export interface RoomValue extends Room {
   };
 }
 
-/** The fields of a room to replace. Omitted extras stay. */
+/** The fields to replace in a room. Omitted extras are unchanged. */
 export interface RoomUpdate extends Omit<RoomChanges, keyof RoomExtras> {
   extras?: Partial<RoomExtras> | undefined;
 }
 
-/** A page of rooms; the JSON of its record covers only `rooms`. */
+/** A page of rooms. The JSON of the versioned page covers only `rooms`. */
 export interface RoomPage {
   readonly count: number;
   readonly rooms: readonly Room[];
 }
 
-/** A moderator's decision about a user; empty for none. */
-export type ModerationState = "" | "silenced" | "banned";
+/**
+ * A moderator's decision about a user; empty if there is no decision.
+ *
+ * A ban withholds every permission (`isWithheld` in schemas/plain/permissions.ts), refuses the
+ * user's logins (live/people/login.ts), ends the user's open connections (live/socket/endings.ts),
+ * and hides the user and the user's direct channels from all other users ({@link isGone}). The
+ * user's messages stay. A silenced user keeps the permissions to read. A new guest who waits for a
+ * moderator's approval is kept out like a banned user.
+ */
+export type ModerationState = "" | "silenced" | "banned" | "waiting";
+
+/** Whether a moderation state keeps a user out of the world. */
+export const isKeptOut = (state: string): boolean => state === "banned" || state === "waiting";
+
+/** Whether a user is kept out, erased or unknown. Such a user has no connection and is invisible to all other users. */
+export const isGone = (user: UserRecord | undefined): boolean =>
+  !user || user.deleted || isKeptOut(user.moderation_state);
+
+/** A moderator's decision about a user. Times are in milliseconds since 1970. */
+export interface Moderation {
+  readonly state: Exclude<ModerationState, "waiting">;
+  /** When a silence ends by itself; never if undefined. */
+  readonly until?: number | undefined;
+  /** Until when a ban also keeps out new guests from the user's last network. */
+  readonly networkUntil?: number | undefined;
+}
 
 /**
- * A user of a world, frozen. `traits` are in the order of the token. The tombstone of
- * an erased user keeps the id, with everything else at its default.
+ * A frozen user in a world. `traits` are in the token's order. The tombstone of an erased user
+ * keeps the id, with all other fields at their defaults.
  */
 export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
-  /** The client ID of a guest, which is a credential; null for others. */
+  /** A guest's client ID, which is a credential; null for other users. */
   readonly client_id: string | null;
-  /** When the user last entered or uploaded, in milliseconds since 1970. */
+  /** The time at which the user last entered or uploaded, in milliseconds since 1970. */
   readonly last_seen: number;
   readonly moderation_state: ModerationState;
-  /** The state that the user's clients store; `{}` by default. */
+  /** When a silence ends by itself, in milliseconds since 1970; null if it does not. */
+  readonly moderated_until: number | null;
+  /** State stored by the user's clients; `{}` by default. */
   readonly client_state: Record<string, unknown>;
   readonly pretalx_id: string | null;
   /** In milliseconds since 1970; null before the first login. */
   readonly last_login: number | null;
-  /** Whether it is a tombstone. */
+  /** Whether the record is a tombstone. */
   readonly deleted: boolean;
   /**
-   * The stored JSON of large fields, to be sent without a parse. Not enumerable:
-   * copies of the record do not have it.
+   * The stored JSON of large fields, which can be sent without parsing. The property is not
+   * enumerable, so copies of the record lack it.
    */
   readonly stored: {
     readonly profile: string | null;
@@ -125,41 +152,56 @@ export interface UserRecord extends Readonly<Omit<User, "last_seen">> {
   };
 }
 
-/** A user in a list for administrators, without large fields. */
-export interface ListedUser extends Omit<UserRecord, "client_state" | "deleted"> {
-  /** When the user was made, in milliseconds since 1970. */
+/** A user in an administrator's list, without large fields. */
+export interface UserListing extends Omit<UserRecord, "client_state" | "deleted"> {
+  /** When the user was created, in milliseconds since 1970. */
   readonly created: number;
 }
 
 export interface UserPage {
   count: number;
-  users: ListedUser[];
+  users: UserListing[];
 }
 
-/** The fields of a user to replace, each as a whole. */
-export interface UserChanges {
+/** The fields to replace in a user, each as a whole. */
+export interface UserUpdate {
   profile?: Record<string, unknown> | undefined;
   client_state?: Record<string, unknown> | undefined;
   pretalx_id?: string | null | undefined;
+}
+
+/** A person whose name looks like another name. */
+export interface LookAlike {
+  /** The user's id; undefined for an invited person. */
+  readonly id: string | undefined;
+  /** The `uid` of the person's tokens; null for a guest. */
+  readonly uid: string | null;
+  readonly traits: readonly string[];
+}
+
+/** The guests who wait for approval. */
+export interface WaitingGuests {
+  readonly count: number;
+  readonly guests: readonly UserListing[];
 }
 
 export type UserKind = "person" | "kiosk" | "anonymous";
 
 export interface UserSearch extends PageSelection {
   /**
-   * Only users whose `profile.display_name` contains this; any user if empty. Case
-   * is ignored as in {@link RoomSelection.search}.
+   * Selects only users whose `profile.display_name` contains this text; any user if empty. Ignores
+   * case as in {@link RoomSelection.search}.
    */
   term?: string | undefined;
-  /** The names in `profile.fields` whose texts may contain the term instead. */
+  /** The names of `profile.fields` in which to look for the term as well. */
   fields?: readonly string[] | undefined;
-  /** Only users with at least one of these traits, so no user if it is empty. */
+  /** Selects only users with at least one of these traits; an empty list matches no user. */
   traits?: readonly string[] | undefined;
-  /** Whether banned users are included. */
+  /** Whether to include banned users, and guests who wait for approval. */
   banned?: boolean | undefined;
-  /** Only users with a display name that is not empty. */
+  /** Whether to include only users with a non-empty display name. */
   named?: boolean | undefined;
-  /** People by default. */
+  /** Defaults to `person`. */
   kind?: UserKind | undefined;
 }
 
@@ -168,17 +210,17 @@ export interface FoundUsers {
   users: UserRecord[];
 }
 
-/** The record of an uploaded file. Its bytes are in the `FileStore`. */
+/** The record of an uploaded file. The file's bytes are in the `FileStore`. */
 export interface FileRecord extends FileDigest {
-  /** Names the file in its world. It follows from the key (`fileIdOf`). */
+  /** Identifies the file in its world. Derived from the key (`fileIdOf`). */
   id: string;
-  /** Its MIME type. It follows from the key (`mimeTypeOf`). */
+  /** The file's MIME type. Derived from the key (`mimeTypeOf`). */
   type: string;
-  /** The id of the uploader; null once that user is erased. */
+  /** The uploader's id; null once that user has been erased. */
   userId: string | null;
   /** In milliseconds since 1970. */
   uploadedAt: number;
-  /** Counts up. */
+  /** Increases with each file that is recorded. */
   number: number;
 }
 
@@ -187,29 +229,44 @@ export interface FilePage {
   files: FileRecord[];
 }
 
-/** Why the store refused an operation. */
+/** The reason why the store rejected an operation. */
 export type StoreProblem =
-  /** The record to change, or its world, does not exist; `field` is one of `world`, `room`, `user`, `file`, `announcement`, `event`, `question`, `poll`, `option`, `session` or `speaker`. */
+  /**
+   * The record to change, or the world that contains it, does not exist. `field` is one of `world`,
+   * `room`, `user`, `file`, `announcement`, `event`, `question`, `poll`, `option`, `passkey`,
+   * `session` or `speaker`.
+   */
   | "absent"
-  /** The record exists, but not in a version that the caller named. */
+  /** The record exists, but in none of the versions that the caller named. */
   | "changed"
-  /** Another record has the same value; `field` names it, such as `id`, `domain`, `name` or `rooms`. */
+  /**
+   * Another record already has the same value. `field` names the value, such as `id`, `domain`,
+   * `name` or `rooms`.
+   */
   | "taken"
-  /** Another process held the lock for too long, or too many reads wait; try again soon. */
+  /** Another process held the lock for too long, or too many reads are waiting; retry soon. */
   | "busy"
-  /** The user is banned or silenced, or may not do this in a channel; or the poll does not take this vote (`field` is `poll`). */
+  /**
+   * The user is banned or silenced, or may not perform the action in a channel; or the poll does
+   * not accept the vote (`field` is `poll`).
+   */
   | "denied"
-  /** The files of the world would exceed their quota, a user blocks too many others (`field` is `blocks`), an event has too many reactions (`reactions`), a poll too many options (`options`), or a user too many favorites (`favorites`). */
+  /**
+   * A limit would be exceeded: the quota for the world's files, or the maximum number of a user's
+   * blocks (`field` is `blocks`), an event's reactions (`reactions`), a poll's options (`options`),
+   * a user's favorites (`favorites`) or passkeys (`passkeys`), a world's webhooks (`webhooks`), or a call's people,
+   * invitations to the stage or raised hands (`people`, `stage` or `hands`).
+   */
   | "quota"
-  /** The commit failed in a way that leaves open whether it happened. */
+  /** The commit failed, and it is unknown whether the commit took effect. */
   | "doubtful"
-  /** The answer would be too large to read at once; a smaller page may do. */
+  /** The result is too large for a single read; a smaller page may work. */
   | "large"
-  /** A document that is imported has a fault; the message names its line. */
+  /** An imported document has a fault. The message names the line with the fault. */
   | "unfit"
   /** The disk is full. */
   | "full"
-  /** The store cannot be used: damaged, of a newer version, unreachable, or closed. */
+  /** The store cannot be used: it is damaged, unreachable, or closed, or belongs to a newer version of Foyer. */
   | "unusable";
 
 /** The only error that a store throws on purpose. Any other error is a bug. */
@@ -224,58 +281,60 @@ export class StoreError extends Error {
   }
 }
 
-/** How much a store holds, for its operator. It is cheap to ask for, however much that is. */
-export interface Counts {
+/** Statistics of a store for its operator. Cheap to compute, regardless of the store's size. */
+export interface StoreCounts {
   worlds: number;
   rooms: number;
-  /** Without erased users. */
+  /** Excludes erased users. */
   users: number;
-  /** The size of all uploaded files, as recorded. */
+  /** The total recorded size of uploaded files. */
   fileBytes: number;
-  /** The size of the database on its disk, with its log. */
+  /** The size of the database on disk, including the database's own log. */
   databaseBytes: number;
-  /** How long something erased has been in the database's files, in seconds; 0 if nothing is. */
+  /**
+   * The time for which the oldest erased data has remained in the database's files, in seconds; 0
+   * if none remains.
+   */
   erasureAge: number;
 }
 
 /**
- * Everything the service keeps, except the bytes of files.
+ * Everything the service stores, except the bytes of files.
  *
- * **Atomicity.** Each method is one atomic operation: a method that fails changes
- * nothing, and all values that a method returns are of one moment.
+ * **Atomicity.** Each method is one atomic operation: a method that fails changes nothing, and all
+ * values returned by a method are from the same moment.
  *
- * **Errors.** Beside its own errors, any method may reject with
- * a {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`.
- * Where a write has several reasons to fail, it reports the first of `absent`,
- * `denied`, `changed`, `taken` (`id` before `domain` before `rooms` before `users`
- * before `announcements` before `chat` before `questions` before `polls`) and `quota`.
+ * **Errors.** In addition to the errors that a method documents, any method may reject with a
+ * {@link StoreError} `busy` or `unusable`, and a write with `full` or `doubtful`. If a write fails
+ * for several reasons, it reports the first of `absent`, `denied`, `changed`, `taken` (`id` before
+ * `domain` before `rooms` before `users` before `announcements` before `chat` before `questions`
+ * before `polls`) and `quota`.
  *
- * **Reads** see every write of this store that has resolved, and every write of
- * other processes that was committed a second ago. On the embedded engine they see
- * all writes that were committed before the present turn of the event loop, and reads of
- * one turn may share one state. No engine answers with an older state: an engine that
- * cannot tell whether a cached value is current reads again, or rejects with `unusable`.
- * A write always decides on the committed state. A read of a world that does not exist
- * gives undefined, 0, or an empty list, and never fails for that.
+ * **Reads** see every write through this store that has resolved, and every write by another
+ * process that was committed at least a second ago. On the embedded engine, reads see all writes
+ * that were committed before the current turn of the event loop, and reads in one turn may share
+ * one state. No engine returns a state that lacks any of these writes: an engine that cannot
+ * determine whether a cached value is current reads the value again, or rejects with `unusable`. A
+ * write always decides based on the committed state. A read of a world that does not exist returns
+ * undefined, 0, or an empty list; the read never fails for that reason.
  *
- * **Writes** are durable once they resolve. An engine may run a write more than
- * once before it commits, so a write touches nothing but the database. A write
- * that leaves all values of a world or a room as they are keeps its version.
+ * **Writes** are durable once they resolve. An engine may run a write more than once before it
+ * commits, so a write must not have effects outside the database. A write that changes no values of
+ * a world or a room does not change the record's version either.
  *
- * **Log.** Each write appends an entry to the log of its world in the same transaction
- * (`db/log/entries.ts`), even a write that changes no value, so that its command still
- * causes a push. A user who enters with the same traits appends none. The
- * parameter `by` names the author; by default, it is the author with which the store was
- * opened.
+ * **Log.** Each write appends an entry to the world's log in the same transaction
+ * (`db/log/entries.ts`), even a write that changes no value, so that the command still causes a
+ * push. The exception is a user who enters with unchanged traits. The parameter `by` names the
+ * author and defaults to the author with which the store was opened.
  *
- * **Values** satisfy the schemas; the store does not validate them.
- * Every string, number and JSON value reads back as it was written. That includes
- * the order of the names in an object, on which versions depend.
+ * **Values** satisfy the schemas; the store does not validate them. Every string, number and JSON
+ * value reads back exactly as written. That includes the order of the names in an object, because
+ * versions depend on the order.
  *
- * **Text** is compared and sorted by its code points (the bytes of UTF-8), and
- * never by the rules of a language.
+ * **Text** is compared and sorted by code points (the bytes of UTF-8), never by the rules of a
+ * language.
  *
- * **Results** other than frozen ones belong to the caller, who may change them.
+ * **Results** that are not frozen belong to the caller, who may change them.
  */
 export interface Store {
   readonly worlds: WorldStore;
@@ -284,52 +343,57 @@ export interface Store {
   readonly files: FileRecords;
   readonly announcements: AnnouncementStore;
   readonly attendance: AttendanceStore;
+  readonly calls: CallStore;
   readonly chat: ChatStore;
+  readonly invitations: InvitationStore;
   readonly questions: QuestionStore;
   readonly polls: PollStore;
   readonly program: ProgramStore;
   readonly programLinks: ProgramLinkStore;
-  readonly invites: InviteStore;
   readonly push: PushStore;
   readonly webhooks: WebhookStore;
   readonly audit: AuditStore;
   readonly log: LogStore;
-  counts(): Promise<Counts>;
+  counts(): Promise<StoreCounts>;
   /**
-   * Finishes the writes under way, then closes the database. Methods that are
-   * called later reject with `unusable`. A second call does nothing.
+   * Finishes the writes in flight, then closes the database. Methods called afterward reject with
+   * `unusable`. A second call is a no-op.
    */
   close(): Promise<void>;
 }
 
 /** The fields that {@link WorldStore.configure} replaces. */
-export interface WorldSettings extends Pick<WorldChanges, "title" | "permission_config"> {
+export interface WorldSettingsUpdate extends Pick<WorldChanges, "title" | "permission_config"> {
   config?: Record<string, unknown> | undefined;
 }
 
 export interface WorldStore {
   get(id: string): Promise<Versioned<World> | undefined>;
   /**
-   * The world that a host name stands for: the one with exactly this domain, or else the one with
-   * this domain without the port, or else the only world of the store if it has only one.
-   * @param host as in a Host header, in lower case, with or without a port.
+   * Returns the world for a host name: the world with exactly this domain, or else the world whose
+   * domain is the host name without its port, or else the only world, if the store has just one.
+   * @param host the value of a Host header, in lowercase, with or without a port.
    */
   at(host: string): Promise<Versioned<World> | undefined>;
-  /** Worlds in the order of the code points of their ids. They are frozen. */
+  /** Returns frozen worlds, ordered by the code points of their ids. */
   list(selection: WorldSelection): Promise<World[]>;
-  /** The worlds that have a key or another issuer with exactly this name and audience, in any order. */
+  /**
+   * Returns the worlds that accept tokens with exactly this issuer and audience, in any order.
+   * Considers both the worlds' keys (`JWT_secrets`) and the worlds' token issuers (`JWT_issuers`).
+   */
   issuing(issuer: string, audience: string): Promise<readonly Versioned<World>[]>;
   /**
-   * Creates a world. Two worlds may share a host name only if the domains of
-   * both name different ports.
+   * Creates a world. Two worlds may share a host name only if both domains include a port and the
+   * ports differ.
    * @throws {StoreError} `taken` on `id` or `domain`.
    */
   create(world: World, by?: Author): Promise<Versioned<World>>;
   /**
-   * Replaces the named fields as a whole. A `config` without `JWT_secrets`, `JWT_issuers` or
-   * `oidc` keeps the present ones, which then come first in it. An `id` must be the present one.
-   * @param versions change the world only if it is in one of these versions; an
-   *   empty list never matches, and without a list any version does.
+   * Replaces the named fields, each as a whole. A `config` without `JWT_secrets`, `JWT_issuers` or
+   * `oidc` keeps the current values of these properties and moves them to its start. An `id` must
+   * equal the current id.
+   * @param versions change the world only if it has one of these versions; an empty list never
+   * matches, and an omitted list always does.
    * @throws {StoreError} `absent`, `changed`, or `taken` on `domain`.
    */
   update(
@@ -339,30 +403,30 @@ export interface WorldStore {
     by?: Author,
   ): Promise<Versioned<World>>;
   /**
-   * Replaces the named fields, and of `config` only the named keys. They keep their
-   * places; new keys come last. The keys and issuers of tokens always stay as they are.
+   * Replaces the named fields, but within `config` only the named keys. Existing keys keep their
+   * positions; new keys are added at the end. Token secrets and token issuers never change.
    * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */
   configure(
     id: string,
-    changes: WorldSettings,
+    changes: WorldSettingsUpdate,
     versions?: readonly string[],
     by?: Author,
   ): Promise<Versioned<World>>;
   /**
-   * Deletes a world with its rooms, users and file records. Soon after, the data that identifies
-   * its users and files, and its messages, are also overwritten in the storage of the database.
-   * @param noted the keys that its files may have; any by default.
-   * @returns the keys of its files, in any order. No record names them any more.
-   * @throws {StoreError} `absent`, or `changed` if it has a file that is not noted.
+   * Deletes a world along with its rooms, users and file records. Soon afterward, the messages and
+   * the data that identifies users and files are also overwritten in the database's storage.
+   * @param noted the keys that the world's files may have; any by default.
+   * @returns the keys of the world's files, in any order. No record names these keys anymore.
+   * @throws {StoreError} `absent`, or `changed` if the world has a file that is not in `noted`.
    */
   delete(id: string, noted?: readonly string[], by?: Author): Promise<string[]>;
   /**
-   * The lines of a document with the world as it is at one moment: its rows, with the keys
-   * and all users, but without webhooks, the log and the audit.
+   * Returns the lines of a document with a consistent snapshot of the world: its rows, including
+   * the keys and all users, but excluding webhooks, the log and the audit.
    * @param options.history include the chat, with direct channels and the ids of erased users.
-   * @param options.files include the records of the files whose keys it says yes to; none by default.
+   * @param options.files selects the files whose records to include, by key; none by default.
    * @throws {StoreError} `absent`.
    */
   export(
@@ -370,69 +434,68 @@ export interface WorldStore {
     options?: { history?: boolean; files?: (key: string) => boolean },
   ): AsyncIterable<string>;
   /**
-   * Creates a world with its settings, rooms, users, announcements, questions, polls and
-   * program as another has them, but with new ids, and without all that users did.
-   * @param world its id, names and keys.
+   * Creates a world with the settings, rooms, users, announcements, questions, polls and program of
+   * another world, but with new ids, and without anything that users did.
+   * @param world the new world's id, names and keys.
    * @throws {StoreError} `absent`, or `taken` on `id` or `domain`.
    */
   clone(id: string, world: World, by?: Author): Promise<Versioned<World>>;
   /**
-   * Creates a world with its contents, ids and revisions included. Events of chat get the
-   * next numbers, in the same order, and marks follow them.
-   * @param document the lines of an export, or an older document: there, a
-   *   missing revision is 1, and a closed or archived poll without results gets the counts of its ballots.
+   * Creates a world along with its contents, keeping ids and revisions. Chat events are renumbered
+   * in the same order, and read marks are adjusted to the new numbers.
+   * @param document the lines of an export, or a document in an old format. In an old format, a
+   * missing revision is 1, and a closed or archived poll without results uses the counts of its
+   * ballots.
    * @param options.dryRun create nothing, but fail where the import would fail.
-   * @param options.files whether the bytes of a file are in place, or will be. Lines with
-   *   other files are refused.
-   * @returns also how many rows of each table the document has.
+   * @param options.files whether a file's bytes are stored, or will be. Lines with any other file
+   * are rejected.
+   * @returns the world, and the number of rows in each table of the document.
    * @throws {StoreError} `unfit`, or `taken` on `id`, on `domain`, or on `rooms`, `users`,
-   *   `announcements`, `chat` (its direct channels), `questions` or `polls` (also
-   *   their options) if any world has one with the id of one of them, or if two users
-   *   of the document have the same name.
+   * `announcements`, `chat` (direct channels), `questions` or `polls` (including options) if any
+   * world already uses one of the ids, or if two users in the document have the same name.
    */
   import(
-    document: WorldCopy | Lines,
+    document: WorldCopy | LineSource,
     options?: { dryRun?: boolean; files?: (file: FileDigest) => boolean },
     by?: Author,
   ): Promise<{ world: Versioned<World>; rows: RowCounts }>;
 }
 
 /**
- * The rooms of worlds. A room without a `domain` of its own shows the world's, so its
- * version changes with the world's domain.
+ * Stores the rooms in worlds. A room without its own `domain` uses the world's domain, so the
+ * room's version changes with the world's domain.
  */
 export interface RoomStore {
-  /** The room with an id, if it is in this world. */
+  /** Returns the room with an id, or undefined if the room is not in this world. */
   get(worldId: string, id: string): Promise<Versioned<RoomValue> | undefined>;
   /**
-   * The rooms that the caller may see, in the requested order: by priority, then by
-   * name, or by name, then by priority, and last by id. Texts compare by code point.
-   * The version covers the content of the page.
-   * @throws {StoreError} `large` when the page would take more than a few MiB.
+   * Returns the rooms that the caller may see, in the requested order: by priority and then name,
+   * or by name and then priority, with ties broken by id. Strings are compared by code point. The
+   * version covers the content of the page.
+   * @throws {StoreError} `large` when the page would exceed a few MiB.
    */
   list(worldId: string, selection: RoomSelection): Promise<Versioned<RoomPage>>;
   /**
-   * A page of all rooms, without regard to rights, by priority, name and id. It is not
-   * bounded by size, so ask for at most a few hundred rooms.
+   * Returns a page of all rooms, regardless of permissions, ordered by priority, name and id. The
+   * result is not limited in size, so request at most a few hundred rooms.
    */
   all(worldId: string, selection: PageSelection): Promise<Versioned<RoomValue>[]>;
   /**
-   * Creates a room with a new UUID as its id, unique in the store. Fields that are
-   * not given get the defaults of the interface.
+   * Creates a room with a new UUID as its id, unique in the store. Omitted fields have the defaults
+   * that the interface specifies.
    * @throws {StoreError} `absent` when the world does not exist.
    */
   create(worldId: string, draft: RoomDraft, by?: Author): Promise<Versioned<RoomValue>>;
   /**
-   * Creates a room behind all others: its priority is one more than the highest,
-   * which may be 0, as long as a priority can be.
-   * @throws {StoreError} `absent` when the world does not exist, or `taken` on
-   *   `name` if the world has a room of this name. Case is ignored as in
-   *   {@link RoomSelection.search}.
+   * Creates a room after all existing rooms: its priority is the highest priority plus one
+   * (possibly 0), up to the maximum priority.
+   * @throws {StoreError} `absent` when the world does not exist, or `taken` on `name` if the world
+   * already has a room with this name. Case is ignored as in {@link RoomSelection.search}.
    */
   open(worldId: string, draft: RoomDraft, by?: Author): Promise<Versioned<RoomValue>>;
   /**
-   * Replaces the named fields as a whole. A `domain` of null removes the room's
-   * own. An `id` must be the present one.
+   * Replaces the named fields, each as a whole. A `domain` of null removes the room's own domain.
+   * An `id` must equal the current id.
    * @param versions see {@link WorldStore.update}.
    * @throws {StoreError} `absent` or `changed`.
    */
@@ -443,7 +506,7 @@ export interface RoomStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<Versioned<RoomValue>>;
-  /** Sets the `schedule_data` of a room. @throws {StoreError} `absent`. */
+  /** Sets a room's `schedule_data`. @throws {StoreError} `absent`. */
   schedule(
     worldId: string,
     id: string,
@@ -451,13 +514,14 @@ export interface RoomStore {
     by?: Author,
   ): Promise<Versioned<RoomValue>>;
   /**
-   * Numbers the priorities of all rooms from 1: the named rooms come first, in this order, and the
-   * others follow in their present one. Ids that no room of the world has are skipped.
+   * Numbers the priorities of all rooms from 1: first the named rooms in the given order, then all
+   * other rooms in their current order. Unknown ids are skipped.
    * @throws {StoreError} `absent` when the world does not exist.
    */
   reorder(worldId: string, ids: readonly string[], by?: Author): Promise<void>;
   /**
-   * Deletes a room with its chat, its polls, and every byte of its questions, soon after.
+   * Deletes a room along with its chat, polls and questions. Soon afterward, every byte of the
+   * questions is also overwritten in the database's storage.
    * @param versions see {@link WorldStore.update}.
    * @returns the rules that the room had.
    * @throws {StoreError} `absent` or `changed`.
@@ -472,145 +536,195 @@ export interface RoomStore {
 
 export interface UserStore {
   /**
-   * Lets a person into a world. The first entry creates a user, with a new UUID as its id; later
-   * ones refresh its traits and `last_seen`, never its profile. The log gets an entry if others may
-   * see a difference: other traits, or a user who was inactive. The audit notes a new screen. A
-   * banned user stays as it is, and is still returned. If several processes get the first entry at
-   * the same time, one creates the user. An erased user is not found again: the same name then
-   * creates a new one.
-   * @returns the present user.
-   * @throws {StoreError} `absent` if the world does not exist.
+   * Lets a person into a world. The first entry creates a user with a new UUID as its id; later
+   * entries refresh the user's traits and `last_seen`, but never the profile. Appends to the log if
+   * other users may see a difference: changed traits, or a user who was inactive. The audit records
+   * the creation of a kiosk. A banned user is not refreshed, but still returned. If several
+   * processes handle the first entry concurrently, only one creates the user. An erased user is
+   * never found: entering under the same name then creates a new user.
+   * @returns the current user.
+   * @throws {StoreError} `absent` if the world does not exist; `denied` on `network` for a new
+   * guest from a network that a ban keeps out.
    */
   enter(worldId: string, visitor: Visitor, by?: Author): Promise<UserRecord>;
-  /** The user with an id, if it is in this world; also a tombstone. */
+  /** Returns the user with an id, or undefined if the user is not in this world. The user may be a tombstone. */
   get(worldId: string, id: string): Promise<UserRecord | undefined>;
-  /** The user that {@link enter} would refresh; undefined if it would create one. */
+  /** Returns the user whom {@link enter} would refresh, or undefined if it would create a user. */
   find(
     worldId: string,
     name: Pick<Visitor, "tokenId" | "clientId">,
   ): Promise<UserRecord | undefined>;
   /**
-   * The users with some ids, in any order, tombstones included. Ids that no user
-   * of the world has are left out.
+   * Returns the users with the given ids, in any order, including tombstones. Ids that match no
+   * user in the world are omitted.
    * @param ids at most a few hundred.
    */
   getMany(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
   /**
-   * The users with some ids in pretalx, in any order. Several users may have one.
+   * Returns the users with the given pretalx ids, in any order. Several users may share a pretalx
+   * id.
    * @param ids at most a few hundred.
    */
   byPretalx(worldId: string, ids: readonly string[]): Promise<UserRecord[]>;
   /**
-   * A page of the users that match, without tombstones: by display name,
-   * with the same case, and then by id.
-   * @param signal aborts when the client no longer waits for the answer.
-   * @throws {StoreError} `busy` when too many searches wait, or if it is aborted
-   *   before its turn; `large` as in {@link list}.
+   * Returns a page of the matching users, excluding tombstones, ordered by display name (ignoring
+   * case as in {@link RoomSelection.search}) and then by id.
+   * @param signal aborts when the client no longer waits for the result.
+   * @throws {StoreError} `busy` when too many searches are waiting, or if the search is aborted
+   * before it runs; `large` as in {@link list}.
    */
   search(worldId: string, search: UserSearch, signal?: AbortSignal): Promise<FoundUsers>;
-  /** Replaces the named fields. @throws {StoreError} `absent`, also if the user is erased. */
-  update(worldId: string, id: string, changes: UserChanges, by?: Author): Promise<UserRecord>;
+  /** Replaces the named fields. @throws {StoreError} `absent`, including when the user is erased. */
+  update(worldId: string, id: string, changes: UserUpdate, by?: Author): Promise<UserRecord>;
   /**
-   * Decides about a user. A banned user who is silenced stays banned.
-   * @throws {StoreError} `absent`, also if the user is erased.
+   * Sets a user's moderation state. A user who is kept out and is silenced stays out. Reactivating
+   * a user also readmits the network that the user's ban kept out.
+   * @throws {StoreError} `absent`, including when the user is erased.
    */
-  moderate(worldId: string, id: string, state: ModerationState, by?: Author): Promise<UserRecord>;
+  moderate(
+    worldId: string,
+    id: string,
+    decision: Moderation["state"] | Moderation,
+    by?: Author,
+  ): Promise<UserRecord>;
   /**
-   * The same about the person whose tokens have a `uid`. It creates the user of a person who
-   * has not come yet, without traits.
+   * Answers a guest who waits for approval: admits the guest, or bans them. Changes nothing for
+   * any other user, so that the first answer counts.
+   * @param quietUntil until when an admitted guest may only read, in milliseconds since 1970.
+   * @throws {StoreError} `absent`, including when the user is erased.
+   */
+  answer(
+    worldId: string,
+    id: string,
+    admits: boolean,
+    quietUntil?: number,
+    by?: Author,
+  ): Promise<UserRecord>;
+  /**
+   * Returns the guests who wait for approval and have a name, the longest waiting first.
+   * @param since excludes guests whose last login attempt was earlier, in milliseconds since 1970.
+   */
+  waiting(worldId: string, since: number, limit: number): Promise<WaitingGuests>;
+  /**
+   * Ends the silences, and forgets the networks kept out, whose time is over.
+   * @param now in milliseconds since 1970.
+   */
+  endModeration(worldId: string, now: number, by?: Author): Promise<void>;
+  /**
+   * Returns when the next silence ends, or the next network is readmitted, in milliseconds since
+   * 1970; undefined if none will.
+   */
+  nextModerationEnd(worldId: string): Promise<number | undefined>;
+  /** Until when a user's ban keeps out new guests from the user's network; undefined if it does not. */
+  networkBan(worldId: string, id: string): Promise<number | undefined>;
+  /**
+   * Returns the users, and the people invited with a role, whose name looks like a name.
+   * @param shape the name in the form of `nameShapeOf`, not empty.
+   * @param roles the roles whose invitations count.
+   */
+  lookAlikes(worldId: string, shape: string, roles: readonly string[]): Promise<LookAlike[]>;
+  /**
+   * Like {@link moderate}, for the person whose tokens have this `uid`. If that person has never
+   * entered, creates a user without traits.
    * @throws {StoreError} `absent` if the world does not exist.
    */
   moderateNamed(
     worldId: string,
     tokenId: string,
-    state: ModerationState,
+    decision: Moderation["state"] | Moderation,
     by?: Author,
   ): Promise<UserRecord>;
   /**
-   * Notes that one user blocks another, if it is not noted yet.
-   * @throws {StoreError} `absent`, also if one of them is erased; `quota` on
-   *   `blocks` if the user blocks a thousand others already.
+   * Makes one user block another. Idempotent.
+   * @throws {StoreError} `absent`, including when one of the two users is erased; `quota` on
+   * `blocks` if the user already blocks a thousand users.
    */
   block(worldId: string, id: string, other: string, by?: Author): Promise<void>;
-  /** Ends a block, if there is one. @throws {StoreError} `absent` as {@link block}. */
+  /** Removes a block, if there is one. @throws {StoreError} `absent` as in {@link block}. */
   unblock(worldId: string, id: string, other: string, by?: Author): Promise<void>;
   /**
-   * The users that a user blocks, in the order of {@link search}: only the first if
-   * their profiles take more than a MiB together.
+   * Returns the users whom a user blocks, in the order of {@link search}. If their profiles exceed
+   * a MiB in total, returns only the first users.
    */
   blocked(worldId: string, id: string): Promise<UserRecord[]>;
   /**
-   * The people of a world, without erased ones. Users of the same millisecond are in the order
-   * of their ids.
-   * @throws {StoreError} `large` when the page would take more than a few MiB. A
-   *   page with one user is never refused.
+   * Returns the people in a world, excluding erased users. Users created in the same millisecond
+   * are ordered by id.
+   * @throws {StoreError} `large` when the page would exceed a few MiB. A page with a single user is
+   * never rejected.
    */
   list(worldId: string, selection: UserSelection): Promise<UserPage>;
   /**
-   * Erases a user but for its tombstone: its names, its profile, its traits, all
-   * other fields, and the blocks by it and of it. They are also overwritten in the
-   * storage of the database, and in its log as soon as no reader holds it. The files
-   * and the questions of the user stay, without an owner, and so do the votes.
-   * @param name exactly one of the id and the `uid`.
-   * @returns the id of the user.
-   * @throws {StoreError} `absent`, also if the user is erased already.
+   * Erases a user except for a tombstone: names, profile, traits, all other fields, and all blocks
+   * between this user and other users. The erased data is also overwritten in the database's
+   * storage, and in the database's own log as soon as no reader holds that log. The user's files
+   * and questions remain without an owner, and the user's votes remain too.
+   * @param name either the id or the `uid`.
+   * @returns the user's id.
+   * @throws {StoreError} `absent`, including when the user is already erased.
    */
   erase(worldId: string, name: UserName, by?: Author): Promise<string>;
 }
 
 export interface FileRecords {
   /**
-   * Records a file whose bytes are in place, and lets the uploader enter as
-   * {@link UserStore.enter} does. If it fails, no user is created or refreshed. The author
-   * of its entries is the uploader.
-   * @param file its key is new in the store, and names this world.
-   * @param quota how many bytes the files of the world may have together, this
-   *   one included.
-   * @throws {StoreError} `absent` when the world does not exist, `denied` when the
-   *   uploader is banned or silenced, or `quota`.
+   * Records a file whose bytes are stored, and lets the uploader enter like {@link
+   * UserStore.enter}. On failure, no user is created or refreshed. The uploader is the author of
+   * the entries that this write appends.
+   * @param file a file whose key is new in the store and names this world.
+   * @param quota maximum total size of the world's files, including this file, in bytes.
+   * @param preview the picture's preview, whose key is `previewKeyOf(file.key)`. It is recorded and
+   * deleted with the file, and never listed.
+   * @throws {StoreError} `absent` when the world does not exist, `denied` when the uploader is
+   * banned or silenced, or `quota`.
    */
-  add(worldId: string, uploader: Visitor, file: FileDigest, quota: number): Promise<void>;
-  /** Whether a file of any world has this key. */
+  add(
+    worldId: string,
+    uploader: Visitor,
+    file: FileDigest,
+    quota: number,
+    preview?: FileDigest,
+  ): Promise<void>;
+  /** Whether a file in any world has this key. */
   has(key: string): Promise<boolean>;
-  /** The file with an id, if it is in this world. */
+  /** Returns the file with an id, or undefined if the file is not in this world. */
   get(worldId: string, id: string): Promise<FileRecord | undefined>;
   /**
-   * The files of a world: the newest first, and of files of the same millisecond
-   * the one that was recorded last.
+   * Returns a world's files, newest first. Among files from the same millisecond, the last to be
+   * recorded comes first.
    */
   list(worldId: string, selection: PageSelection): Promise<FilePage>;
-  /** The keys of all files of a world, in any order. */
+  /** Returns the keys of all files in a world, including previews, in any order. */
   keys(worldId: string): Promise<string[]>;
   /**
-   * Deletes the record of a file. Its key is also overwritten in the storage of
-   * the database, soon after.
-   * @returns the key of the file. No record names it any more.
+   * Deletes a file's record. Soon afterward, the key is also overwritten in the database's storage.
+   * @returns the keys of the file and its preview. No record names these keys anymore.
    * @throws {StoreError} `absent`.
    */
-  delete(worldId: string, id: string, by?: Author): Promise<string>;
-  /** How many bytes the files of a world have together, as recorded. */
+  delete(worldId: string, id: string, by?: Author): Promise<string[]>;
+  /** Returns the total recorded size of a world's files, in bytes. */
   size(worldId: string): Promise<number>;
 }
 
 export interface AnnouncementStore {
-  /** All announcements of a world, in any state, the oldest first. */
+  /** Returns all announcements in a world, in any state, oldest first. */
   list(worldId: string): Promise<readonly Announcement[]>;
   /**
    * Creates an announcement with a new UUID as its id.
    * @throws {StoreError} `absent` when the world does not exist.
    */
-  create(worldId: string, draft: AnnouncementDraft, by?: Author): Promise<Announcement>;
+  create(worldId: string, draft: AnnouncementInput, by?: Author): Promise<Announcement>;
   /**
-   * Replaces the named fields. The state may only change from a draft to active and from
-   * active to archived; other changes of it are ignored.
-   * @param seen the announcement as it must still be; by default it may be any.
+   * Replaces the named fields. The state may change only from draft to active, and from active to
+   * archived; all other state changes are ignored.
+   * @param seen the expected current announcement; any by default.
    * @returns the announcement before and after the change.
-   * @throws {StoreError} `absent`, or `changed` if it is not as it was seen.
+   * @throws {StoreError} `absent`, or `changed` if the announcement differs from `seen`.
    */
   update(
     worldId: string,
     id: string,
-    changes: Partial<AnnouncementDraft>,
+    changes: Partial<AnnouncementInput>,
     seen?: Announcement,
     by?: Author,
   ): Promise<{ before: Announcement; after: Announcement }>;

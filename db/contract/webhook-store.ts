@@ -1,62 +1,62 @@
 import type { Author } from "./author.js";
 import type { PageSelection } from "./selections.js";
 
-// Part of db/contract/store.ts: webhooks. `Store` has the rules for every method.
+// Part of db/contract/store.ts: webhooks. `Store` documents the rules for every method.
 
-/** The most webhooks of a world. */
+/** Maximum number of webhooks per world. */
 export const MAX_WEBHOOKS = 20;
 
-/** By how much the revision of a webhook grows with a position that a caller names. */
+/** The amount added to a webhook's revision when a caller sets the webhook's position. */
 export const MOVE = 2 ** 20;
 
-/** How often callers have named a position of a webhook. */
-export const movesOf = ({ revision }: Pick<Webhook, "revision">): number =>
+/** Returns how many times callers have set a webhook's position. */
+export const movesOf = ({ revision }: Pick<WebhookRecord, "revision">): number =>
   Math.floor(revision / MOVE);
 
-/** How far a webhook has come. Times are in milliseconds since 1970. */
+/** A webhook's delivery progress. Times are in milliseconds since 1970. */
 export interface WebhookState {
-  /** The number of the last entry that was delivered, or is not of its types. */
+  /** The number of the last entry that was delivered, or skipped because of its type. */
   position: number;
   delivered_at: number | null;
   failing_since: number | null;
   last_status: number | null;
   last_error: string | null;
   next_try_at: number | null;
-  /** How often the next entry has failed. */
+  /** Number of failed attempts to deliver the next entry. */
   attempts: number;
 }
 
 export interface WebhookSettings {
   url: string;
-  /** As in `types` of the feed, in a list. */
+  /** Entry types, as in the feed's `types`. */
   types: string[];
   enabled: boolean;
   description: string;
 }
 
-/** An address that gets the changes of a world. */
-export interface Webhook extends WebhookSettings, WebhookState {
+/** A URL to which the changes in a world are sent. */
+export interface WebhookRecord extends WebhookSettings, WebhookState {
   id: string;
   world: string;
   created_at: number;
-  /** Signs what is sent. Shown once. */
+  /** Signs deliveries. Callers see the secret only once. */
   secret: string;
-  /** Grows with each change of its settings, and by {@link MOVE} if a caller names a position. */
+  /** Increases with each change to the settings, and by {@link MOVE} when a caller sets the position. */
   revision: number;
-  /** The process that delivers; null for none. */
+  /** The process that delivers to this webhook; null for none. */
   holder: string | null;
-  /** Grows while the holder lives. */
+  /** A heartbeat counter that increases while the holder is alive. */
   beat: number;
 }
 
-/** The fields of a webhook to replace. A `position` also ends a delay, and so does `enabled: true`. */
+/** The fields to replace in a webhook. Setting `position`, or `enabled: true`, also cancels a retry delay. */
 export interface WebhookChanges extends Partial<WebhookSettings> {
   secret?: string | undefined;
   position?: number | undefined;
 }
 
-export interface ListedWebhook extends Webhook {
-  /** Counts up. */
+export interface ListedWebhook extends WebhookRecord {
+  /** Increases with each webhook that is created. */
   number: number;
 }
 
@@ -65,16 +65,21 @@ export interface WebhookStore {
     worldId: string,
     selection: PageSelection,
   ): Promise<{ count: number; webhooks: ListedWebhook[] }>;
-  get(worldId: string, id: string): Promise<Webhook | undefined>;
-  /** The enabled webhooks of all worlds. */
-  enabled(): Promise<Webhook[]>;
+  get(worldId: string, id: string): Promise<WebhookRecord | undefined>;
+  /** Returns the enabled webhooks in all worlds. */
+  enabled(): Promise<WebhookRecord[]>;
   /**
-   * Creates a webhook with a new UUID as its id. The first entry for it is the next one.
+   * Creates a webhook with a new UUID as its id. Delivery begins with the next entry.
    * @throws {StoreError} `absent`, or `quota` on `webhooks`.
    */
-  create(worldId: string, settings: WebhookSettings, secret: string, by?: Author): Promise<Webhook>;
+  create(
+    worldId: string,
+    settings: WebhookSettings,
+    secret: string,
+    by?: Author,
+  ): Promise<WebhookRecord>;
   /**
-   * @param revisions in which it may be changed; any by default.
+   * @param revisions change the webhook only if it has one of these revisions; any by default.
    * @throws {StoreError} `absent` or `changed`.
    */
   update(
@@ -83,36 +88,37 @@ export interface WebhookStore {
     changes: WebhookChanges,
     revisions?: readonly number[],
     by?: Author,
-  ): Promise<Webhook>;
-  /** As {@link update}. */
+  ): Promise<WebhookRecord>;
+  /** Deletes a webhook, with the same checks as {@link update}. */
   delete(worldId: string, id: string, revisions?: readonly number[], by?: Author): Promise<void>;
   /**
-   * Makes a process the holder, if holder and beat are still as they were read.
-   * @param holder null to release it.
+   * Makes a process the holder, unless the holder or the heartbeat counter has changed since
+   * `seen`.
+   * @param holder null to release the webhook.
    */
   hold(
     worldId: string,
     id: string,
     holder: string | null,
-    seen: Pick<Webhook, "holder" | "beat">,
+    seen: Pick<WebhookRecord, "holder" | "beat">,
   ): Promise<boolean>;
-  /** Says that a holder lives. */
+  /** Records a holder's heartbeat. */
   beat(worldId: string, holder: string): Promise<void>;
   /**
-   * Notes how far the holder has come.
-   * @returns false if another process holds it now, or its settings have changed.
+   * Records the holder's progress.
+   * @returns false if another process has become the holder, or the settings have changed.
    */
   note(
     worldId: string,
     id: string,
-    of: Pick<Webhook, "revision"> & { holder: string },
+    of: Pick<WebhookRecord, "revision"> & { holder: string },
     state: WebhookState,
   ): Promise<boolean>;
-  /** Disables a webhook that fails, with its last state; see {@link note}. */
+  /** Disables a failing webhook and records its last state; see {@link note}. */
   disable(
     worldId: string,
     id: string,
-    of: Pick<Webhook, "revision"> & { holder: string },
+    of: Pick<WebhookRecord, "revision"> & { holder: string },
     state: WebhookState,
     by?: Author,
   ): Promise<boolean>;

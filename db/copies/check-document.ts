@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Faults } from "../../schemas/errors.js";
 import type { InvalidData } from "../../schemas/validate.js";
-import type { DocumentRows, Lines, RowCounts } from "../contract/selections.js";
+import type { DocumentRows, LineSource, RowCounts } from "../contract/selections.js";
 import type { FileDigest } from "../contract/store.js";
 import type { WorldRow } from "../rules/rows.js";
 import { countRows, roomIn, worldIn } from "./copied-rows.js";
@@ -9,20 +9,21 @@ import { counterOf, type Row, type Table } from "./tables.js";
 import { type Look, placeIn, rowsIn, unfit } from "./world-lines.js";
 
 /**
- * Up to how many characters a document stays in memory, so that it is read once. Its rows go to
- * the thread that writes in one message, which stops this one for some 30 ms.
+ * Maximum size of a document that is kept in memory to avoid a second read, in characters. The rows
+ * are sent to the writer thread in one message, which blocks the current thread for about 30 ms.
  */
 const KEPT = 4 * 1024 * 1024;
 
 /**
- * Reads a whole document before a transaction begins: its form, what is unique, and the world and its
- * rooms by the rules of the API. Others run between its parts.
- * @param hasFile whether the bytes of a file come with the document; none by default.
- * @returns the rows of a document that is not large, and how many there are.
- * @throws {StoreError} `unfit`, with the number of a line.
+ * Validates a whole document before a transaction begins: checks the format and the uniqueness
+ * constraints, and checks the world and the rooms against the API's rules. Yields to the event loop
+ * between parts of the document.
+ * @param hasFile whether the document comes with the bytes of a file; no files by default.
+ * @returns the number of rows, along with the rows themselves if the document is small.
+ * @throws {StoreError} `unfit`, with the number of the faulty line.
  */
 export async function checkDocument(
-  lines: Lines,
+  lines: LineSource,
   hasFile: (file: FileDigest) => boolean = () => false,
 ): Promise<{ rows: RowCounts; parts: DocumentRows | undefined }> {
   const { recordFaults } = await import("../../schemas/documents/world-document.js");
@@ -34,7 +35,7 @@ export async function checkDocument(
   const look: Look = (text, entry) => {
     const deep = isDeep(text) ? unstorableIn(entry) : undefined;
     if (deep) return firstOf(deep);
-    // What is as JSON.stringify() writes it loses nothing when it is read.
+    // If JSON.stringify() reproduces the text, parsing has lost nothing.
     const again = JSON.stringify(entry);
     const faults =
       (UNPAIRED.test(again) ? unstorableIn(entry) : undefined) ??
@@ -45,7 +46,7 @@ export async function checkDocument(
   let last: Table | undefined;
   for (const part of rowsIn(lines, look)) {
     const { table, rows, line } = part;
-    if (table.name !== last?.name) twins = twinFinder(table);
+    if (table.name !== last?.name) twins = duplicateFinder(table);
     last = table;
     countRows(counts, part);
     size += part.size;
@@ -64,7 +65,10 @@ export async function checkDocument(
 
 type Check = (record: unknown) => InvalidData | undefined;
 
-/** A user may have anything in it that some client has stored. */
+/**
+ * Returns a row's first fault. Most of a user's fields are not checked, because clients may have
+ * stored anything in them.
+ */
 function faultOf(
   checks: Readonly<Record<"world" | "room", Check>> & {
     hasFile: (file: FileDigest) => boolean;
@@ -92,7 +96,7 @@ function faultOf(
   return firstOf(found?.faults);
 }
 
-/** Whether a key is one that `newFileKey` makes for a world. */
+/** Whether `newFileKey` could have created the key for this world. */
 const isKeyOf = (world: string, key: string): boolean => {
   const prefix = `pub/${world}/`;
   return key.startsWith(prefix) && FILE_NAME.test(key.slice(prefix.length));
@@ -104,10 +108,10 @@ const firstOf = (faults: Faults | undefined): string | undefined => {
   return fault && `${fault[0]}: ${fault[1].join(" ")}`;
 };
 
-/** JSON.stringify() escapes no other surrogates. */
+/** JSON.stringify() escapes only unpaired surrogates. */
 const UNPAIRED = /\\ud[89a-f]/;
 
-/** Whether a text may be nested deeply: it has many brackets. */
+/** Whether the text has so many brackets that it may be deeply nested. */
 function isDeep(text: string): boolean {
   let count = 0;
   for (const bracket of ["{", "["]) {
@@ -118,13 +122,16 @@ function isDeep(text: string): boolean {
   return false;
 }
 
-/** Makes the function that says which columns of a row have the values of one before. */
-export function twinFinder(table: Table): (row: Row) => string | undefined {
+/**
+ * Creates a function that receives a table's rows one by one, and names the columns in which a row
+ * duplicates an earlier row.
+ */
+export function duplicateFinder(table: Table): (row: Row) => string | undefined {
   const { columns, key, unique } = table;
   const counter = counterOf(table);
   const pin = columns.findIndex(({ name }) => name === "is_pinned");
   const rules = [key, ...unique].flatMap((names) => {
-    // A counter has no gaps. Of a world, there is only one.
+    // Counters have no duplicates, and a document contains only one world.
     const own = names.filter((name) => name !== "world_id");
     if (own.length === 0 || own.includes(counter ?? "")) return [];
     const at = own.map((name) => columns.findIndex((one) => one.name === name));
@@ -132,7 +139,7 @@ export function twinFinder(table: Table): (row: Row) => string | undefined {
   });
   return (row) => {
     for (const { own, at, seen } of rules) {
-      // Only one question or poll of a room may be pinned.
+      // Only pinned questions and polls must be unique per room.
       if (own.join() === "room_id" && row[pin] !== 1) continue;
       const values = at.map((place) => row[place]!);
       if (values.some((value) => value === null)) continue;

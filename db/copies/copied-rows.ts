@@ -17,12 +17,12 @@ import {
 } from "./tables.js";
 
 export interface CopiedRows {
-  /** With the columns that copies have. */
+  /** The table, with only the columns that copies contain. */
   readonly table: Table;
   readonly rows: readonly Row[];
 }
 
-/** The numbers of the rows of a table, in ascending order. */
+/** The row numbers in a table, in ascending order. */
 class Numbers {
   #values = new Float64Array(1024);
   #count = 0;
@@ -36,7 +36,10 @@ class Numbers {
     this.#values[this.#count++] = value;
   }
 
-  /** How many are not greater than a number: the place of the last one of them, from 1. */
+  /**
+   * Returns the count of numbers up to and including `value`, which is also the position of the
+   * last such number, from 1.
+   */
   until(value: number): number {
     let low = 0;
     let high = this.#count;
@@ -48,23 +51,24 @@ class Numbers {
     return low;
   }
 
-  /** The place of a number, from 1; 0 if it is missing. */
+  /** Returns the position of a number, from 1; 0 if the number is missing. */
   of(value: number): number {
     const place = this.until(value);
     return this.#values[place - 1] === value ? place : 0;
   }
 }
 
-/** The names of the tables that have a column with numbers of their rows in another table. */
+/** The names of the tables whose rows other tables reference by number. */
 const COUNTED = new Set(TABLES.flatMap(({ columns }) => columns.map(countedBy)));
 
 const EVENTS = TABLES.find(({ name }) => name === "chat_events")!;
 
 /**
- * The rows of a world as every engine copies them, and each table, also if it has no rows. Their counters begin with 1 and have no
- * gaps, and references follow them. So the rows do not change while the world moves.
- * @param copies the tables that are copied.
- * @param files which files are copied, by their keys.
+ * Yields a world's rows in the form that every engine copies. Yields every table, even if it is
+ * empty. Counters are renumbered from 1 without gaps, and references are adjusted. Copying a world
+ * to another store therefore leaves the rows unchanged.
+ * @param copies the kinds of tables to copy.
+ * @param files selects the files to copy, by key.
  * @throws {StoreError} `absent`.
  */
 export async function* worldRows(
@@ -74,17 +78,18 @@ export async function* worldRows(
   files: (key: string) => boolean = () => true,
 ): AsyncGenerator<CopiedRows> {
   const places = new Map<string, Numbers>();
+  const incomplete = new Set<string>();
   const withChat = copies.includes("history");
   if (withChat) places.set("chat_events", await eventsIn(source, world));
   for (const one of TABLES) {
     if (!copies.includes(one.copies)) continue;
     const table = copied(one);
-    const rewrite = rewriter(table, places);
+    const rewrite = rewriter(table, places, incomplete);
     let isMissing = table.name === "worlds";
     yield { table, rows: [] };
     for await (const batch of source.rows(table, world)) {
       isMissing &&= batch.length === 0;
-      // Only chat refers to erased users.
+      // Only chat rows reference erased users.
       const kept =
         table.name === "users" && !withChat
           ? batch.filter(isKnown)
@@ -106,16 +111,16 @@ const NAMES = ["token_id", "client_id"].map((name) =>
   copied(USERS).columns.findIndex((column) => column.name === name),
 );
 
-/** Whether a row of a user is not the rest of an erased one. */
+/** Whether a row in the users table is not a tombstone. */
 const isKnown = (row: Row): boolean => NAMES.some((at) => row[at] !== null);
 
-/** Adds rows to counts, without erased users. */
+/** Adds the number of rows to a table's count, excluding erased users. */
 export function countRows(counts: Record<string, number>, { table, rows }: CopiedRows): void {
   const counted = table.name === "users" ? rows.filter(isKnown) : rows;
   counts[table.name] = (counts[table.name] ?? 0) + counted.length;
 }
 
-/** The events of chat, without the edits of messages that are gone. */
+/** Returns the ids of chat events, excluding edits of messages that are gone. */
 async function eventsIn(source: TableSource, world: string): Promise<Numbers> {
   const found = new Numbers();
   const columns = EVENTS.columns.filter(({ name }) => name === "id" || name === "replaces");
@@ -127,8 +132,16 @@ async function eventsIn(source: TableSource, world: string): Promise<Numbers> {
   return found;
 }
 
-/** Makes the function that gives a row its numbers; undefined for a row of an event that is gone. */
-function rewriter(table: Table, places: Map<string, Numbers>): (row: Row) => Row[] | undefined {
+/**
+ * Creates a function that renumbers a row. The function returns undefined if the row belongs to an
+ * event that is gone, or to a row that was left out because of that.
+ * @param incomplete the names of the tables of which rows were left out.
+ */
+function rewriter(
+  table: Table,
+  places: Map<string, Numbers>,
+  incomplete: Set<string>,
+): (row: Row) => Row[] | undefined {
   const { name, columns } = table;
   const counter = columns.findIndex((column) => column.name === counterOf(table));
   const isKept = COUNTED.has(name) && !places.has(name);
@@ -141,29 +154,31 @@ function rewriter(table: Table, places: Map<string, Numbers>): (row: Row) => Row
   });
   return (row) => {
     const copy: Value[] = [...row];
-    if (counter !== -1) {
-      const number = row[counter] as number;
-      if (isKept) own.add(number);
-      else if (COUNTED.has(name) && own.of(number) === 0) return undefined;
-      copy[counter] = ++count;
-    }
+    const number = counter === -1 ? 0 : (row[counter] as number);
+    if (counter !== -1 && !isKept && COUNTED.has(name) && own.of(number) === 0) return undefined;
     for (const { at, numbers, isMark } of references) {
       const number = row[at] as number | null;
       if (number === null) continue;
       const place = isMark ? numbers.until(number) : numbers.of(number);
       if (place === 0 && !isMark) {
-        if (columns[at]!.of === "log") return undefined;
-        throw new Failure(
-          `a row of ${name} refers to a row of ${columns[at]!.of} that does not exist`,
-        );
+        const { of } = columns[at]!;
+        if (of === "log" || incomplete.has(of!)) {
+          incomplete.add(name);
+          return undefined;
+        }
+        throw new Failure(`a row of ${name} refers to a row of ${of} that does not exist`);
       }
       copy[at] = place;
+    }
+    if (counter !== -1) {
+      if (isKept) own.add(number);
+      copy[counter] = ++count;
     }
     return [copy];
   };
 }
 
-// Rows of a document that the store creates as it creates others, with all that follows from them.
+// Convert a document's rows to the form in which the API validates them.
 
 export const worldIn = (row: WorldRow): WorldCopy["world"] => ({
   ...toWorld(row),
@@ -180,7 +195,7 @@ export function roomIn(row: object): RoomRecord {
   };
 }
 
-/** What a row of a table is, and the field that refusals name. */
+/** For each table, the field that errors name, and a description of a row. */
 const KINDS: Readonly<Record<string, readonly [field: string, kind: string]>> = {
   rooms: ["rooms", "a room"],
   users: ["users", "a user, or its name,"],
@@ -192,8 +207,8 @@ const KINDS: Readonly<Record<string, readonly [field: string, kind: string]>> = 
 };
 
 /**
- * The error about a row of a document that another has in its place.
- * @param id of the row; undefined if only some row of the table is known to be in conflict.
+ * Returns the error for a document's row that conflicts with another row.
+ * @param id the row's id; undefined if it is unknown which row of the table conflicts.
  */
 export function takenAs(table: string, id: string | undefined): StoreError {
   const [field, kind] = KINDS[table] ?? [table, `a row of ${table}`];

@@ -5,24 +5,28 @@ import { HAS_FILE } from "../domains/files.js";
 import { foldedFieldsIn } from "../rules/user-rows.js";
 import { counterOf, type Row, SEQUENCES, type Table, type Value } from "./tables.js";
 
-/** The present state of a file in the source, by the live store. */
+/** The current state of one of the source's files, according to the live store. */
 export type FileFate = "recorded" | "deleted" | "gone with its world";
 
-/** All rows of a store, as they are at one moment. Others may write to the store meanwhile. */
+/** A consistent snapshot of all rows in a store. Other processes may write to the store concurrently. */
 export interface TableSource {
   /**
-   * The rows of a table in the order of its key, in batches of bounded size.
-   * @param world only the rows of this world, in the order of their counter if there is one.
+   * Yields a table's rows in key order, in batches of limited size.
+   * @param world yields only this world's rows, in the order of the table's counter if there is
+   * one.
    */
   rows(table: Table, world?: string): AsyncIterable<readonly Row[]>;
-  /** About how many rows a table has, to show progress. */
+  /** Returns the approximate number of rows in a table, to show progress. */
   count(table: Table): Promise<number>;
-  /** Asks the live store, because a file of the source may have been deleted since. */
+  /**
+   * Returns a file's current state. Queries the live store, because the file may have been deleted
+   * since the snapshot.
+   */
   fateOf(key: string): Promise<FileFate>;
   close(): Promise<void>;
 }
 
-/** The {@link FileFate} of a file by the rows of a store. */
+/** Looks up a file's {@link FileFate} in the rows of a store. */
 export async function fateIn(sql: Sql, key: string): Promise<FileFate> {
   const [, world] = key.split("/");
   const found = await sql.one<{ file: number | boolean; world: number | boolean }>(
@@ -39,13 +43,13 @@ export const countIn = async (sql: Sql, { name }: Table): Promise<number> =>
     ? SEQUENCES.length
     : (await sql.value<number>(`SELECT count(*) FROM ${name}`))!;
 
-/** What engines say differently when they select the rows of copies. */
+/** Differences between the engines in the SQL that selects the rows to copy. */
 export interface CopyDialect {
-  /** The id of an event `e` of chat, as a join compares it. */
+  /** The id of a chat event `e`, in the form used in joins. */
   readonly eventId: string;
-  /** A condition for an event of chat that is not over. */
+  /** Returns the condition for a chat event that is not gone. */
   readonly isAlive: (event: string) => string;
-  /** The value of a column: NULL where it was erased. */
+  /** Returns an expression for a column's value, which is NULL if the value has been erased. */
   readonly unlessErased: (column: string) => string;
 }
 
@@ -54,7 +58,7 @@ const ERASABLE: Readonly<Record<string, readonly string[]>> = {
   log: ["audit", "changes", "request"],
 };
 
-/** Which rows are copied: of chat, nothing that is over or of a deleted channel. */
+/** Returns the conditions for the rows to copy. Chat events that are gone or in a deleted channel are omitted. */
 function conditionsOf({ name }: Table, { eventId, isAlive }: CopyDialect): string[] {
   const hasEvent = (event: string) =>
     `EXISTS (SELECT 1 FROM chat_events AS e JOIN chat_channels AS c
@@ -71,8 +75,9 @@ function conditionsOf({ name }: Table, { eventId, isAlive }: CopyDialect): strin
 }
 
 /**
- * The statement that selects the rows of a table in the order of its key.
- * @param world a parameter, to select the rows of one world in the order of their counter.
+ * Returns the statement that selects a table's rows in key order.
+ * @param world an SQL parameter that limits the selection to one world's rows, in the order of the
+ * table's counter if there is one.
  */
 export function selectionOf(table: Table, dialect: CopyDialect, world?: string): string {
   const columns = table.columns.map(({ name }) =>
@@ -86,32 +91,32 @@ export function selectionOf(table: Table, dialect: CopyDialect, world?: string):
   return `SELECT ${columns.join()} FROM ${table.name} AS t ${where} ORDER BY ${order.join()}`;
 }
 
-/** A row cannot be in a store. The message is one line. */
+/** A row that cannot be stored. The message is one line. */
 export class UnfitRow extends Failure {}
 
-/** An empty store that gets all rows or none. */
+/** An empty store that receives either all rows or none. */
 export interface TableTarget {
-  /** Whether nothing would be lost. */
+  /** Whether the store is empty, so that loading overwrites nothing. */
   isEmpty(): Promise<boolean>;
   /**
-   * Loads the rows of a table. The tables come in the order of `TABLES`, each once.
-   * @throws {UnfitRow} if one cannot be in the store.
+   * Loads the rows of a table. Must be called once for each table, in the order of `TABLES`.
+   * @throws {UnfitRow} if a row cannot be stored.
    */
   load(table: Table, rows: AsyncIterable<readonly Row[]>): Promise<void>;
   /**
-   * Checks that no row refers to a missing one, and makes all rows visible and durable.
-   * @throws {UnfitRow} if one does.
+   * Checks that no row references a missing row, and makes all rows visible and durable.
+   * @throws {UnfitRow} if a row references a missing row.
    */
   finish(): Promise<void>;
-  /** Ends. Without {@link finish}, the store is as it was. */
+  /** Closes the target. The store is unchanged unless {@link finish} was called. */
   close(): Promise<void>;
 }
 
-/** How many rows a batch has at most, and about how many characters. */
+/** Maximum size of a batch, in rows and (approximately) in characters. */
 const BATCH_ROWS = 500;
 const BATCH_CHARACTERS = 1024 * 1024;
 
-/** Puts rows into batches of bounded size. Others run between two batches. */
+/** Groups rows into batches of limited size. Yields to the event loop after each full batch. */
 export async function* inBatches(rows: Iterable<Row>): AsyncGenerator<readonly Row[]> {
   let batch: Row[] = [];
   let characters = 0;
@@ -129,21 +134,21 @@ export async function* inBatches(rows: Iterable<Row>): AsyncGenerator<readonly R
   if (batch.length > 0) yield batch;
 }
 
-/** What an engine does in its own way while rows are loaded. */
+/** The engine-specific parts of loading rows. */
 export interface LoadEngine extends Pick<TableTarget, "isEmpty" | "close"> {
-  /** Begins a transaction on empty tables, if it has not begun. */
+  /** Begins a transaction on empty tables, unless it has already begun. */
   readonly begin: () => Promise<Sql>;
-  /** No row that comes later gets a number up to this one. */
+  /** Ensures that no new row is ever assigned this number or a lower number. */
   readonly pass: (table: string, number: number) => Promise<void>;
-  /** Commits. @throws {UnfitRow} if a row refers to a missing one. */
+  /** Commits. @throws {UnfitRow} if a row references a missing row. */
   readonly commit: () => Promise<void>;
-  /** The codes of errors about the contents of a row. */
+  /** Matches the codes of database errors that a row's contents cause. */
   readonly refusals: RegExp;
-  /** @throws {StoreError} for any other error of the database. */
+  /** @throws {StoreError} for any database error that `refusals` does not match. */
   readonly explain: (error: unknown) => never;
 }
 
-/** The tables of a store that gets all rows or none. */
+/** Creates a target that loads either all rows into a store or no rows at all. */
 export function tableTarget(engine: LoadEngine): TableTarget {
   async function load(table: Table, rows: AsyncIterable<readonly Row[]>): Promise<void> {
     const sql = await engine.begin();
@@ -195,12 +200,12 @@ export function tableTarget(engine: LoadEngine): TableTarget {
 const COUNT_BYTES = `UPDATE worlds SET file_bytes =
   (SELECT coalesce(sum(size), 0) FROM files WHERE world_id = worlds.id)`;
 
-/** A row as it is stored, with the columns that backups lack. */
+/** Returns a row in its stored form, including columns that backups omit. */
 function storedRow({ name }: Table, { engine }: Sql, row: Record<string, Value>): Inserted {
   if (name === "users") {
     return { ...row, fields_folded: foldedFieldsIn(row.profile as string | null) };
   }
-  // SQLite has a blob in place of an erased content.
+  // SQLite stores erased content as a blob.
   if (name !== "chat_events" || engine === "postgres") return row;
   return { ...row, content: row.content ?? new Uint8Array() };
 }

@@ -11,15 +11,15 @@ import { newWorldRow } from "../rules/world-rows.js";
 import { type CopiedRows, takenAs } from "./copied-rows.js";
 import { copied, type Table, TABLES, type Value } from "./tables.js";
 
-// Documents of worlds before they had rows, and worlds that the server itself describes. This is
-// the only reader of their form.
+// Reads the old document format, which contains no rows. Foyer also uses this format to describe
+// the worlds that it creates itself, such as the demo. Nothing else reads the format.
 
-/** The rows of a document. @throws {StoreError} `quota` on `blocks`, or `taken` on `users`. */
+/** Yields the rows of a document. @throws {StoreError} `quota` on `blocks`, or `taken` on `users`. */
 export function* rowsOf(copy: WorldCopy): Generator<CopiedRows> {
   const { world, rooms, users = [], announcements = [] } = copy;
   const { questions = [], polls = [], chat } = copy;
   refuseTwins(users);
-  const found = new Map<string, readonly Named[]>([
+  const found = new Map<string, readonly NamedValues[]>([
     ["worlds", [{ ...newWorldRow(world) }]],
     ["rooms", rooms.map((room) => ({ ...newRoomRow(room) }))],
     ["users", [...users.map(userRow), ...erasedUsers(chat)]],
@@ -35,14 +35,14 @@ export function* rowsOf(copy: WorldCopy): Generator<CopiedRows> {
   }
 }
 
-const inOrder = (table: Table, world: string, rows: readonly Named[]): CopiedRows => ({
+const inOrder = (table: Table, world: string, rows: readonly NamedValues[]): CopiedRows => ({
   table,
   rows: rows.map((row) =>
     table.columns.map(({ name }) => (name === "world_id" ? world : (row[name] ?? null))),
   ),
 });
 
-const userRow = (user: UserCopy): Named => ({
+const userRow = (user: UserCopy): NamedValues => ({
   id: user.id,
   token_id: user.token_id,
   client_id: user.client_id,
@@ -56,7 +56,7 @@ const userRow = (user: UserCopy): Named => ({
   last_login: user.last_login == null ? null : Date.parse(user.last_login),
 });
 
-/** Two users may not have the same name. */
+/** Rejects two users with the same name. */
 function refuseTwins(users: readonly UserCopy[]): void {
   const names = new Set<string>();
   for (const { id, token_id, client_id } of users) {
@@ -65,10 +65,10 @@ function refuseTwins(users: readonly UserCopy[]): void {
   }
 }
 
-const erasedUsers = (chat: ChatCopy | undefined): Named[] =>
+const erasedUsers = (chat: ChatCopy | undefined): NamedValues[] =>
   (chat?.erased ?? []).map((id) => ({ id, last_seen: 0, created: 0, moderation_state: "" }));
 
-function blockRows({ id, blocked = [] }: UserCopy): Named[] {
+function blockRows({ id, blocked = [] }: UserCopy): NamedValues[] {
   const others = [...new Set(blocked)];
   if (others.length > MAX_BLOCKED) throw tooManyBlocked();
   return others.map((other) => ({ user_id: id, blocked_id: other }));
@@ -107,23 +107,32 @@ function pollParts(polls: readonly PollCopy[]): Parts {
     timestamp: Date.parse(poll.timestamp),
     changed: poll.ballots?.length ?? 0,
     results: totalsOf(poll),
+    settings: "{}",
   }));
   const options = counted(
     polls.flatMap(({ options }, i) =>
-      options.map(({ id, content, order }) => ({ id, poll: i + 1, content, position: order })),
+      options.map(({ id, content, order }) => ({
+        id,
+        poll: i + 1,
+        content,
+        position: order,
+        correct: 0,
+      })),
     ),
   );
   const places = new Map(options.map(({ id, number }) => [id, number]));
-  const ballots = polls.flatMap(({ ballots = [] }, i) =>
+  const ballots = polls.flatMap(({ timestamp, ballots = [] }, i) =>
     ballots.map(({ user = null, options }, j) => ({
       poll: i + 1,
       user_id: user,
       changed: j + 1,
+      // The document does not say when people voted.
+      cast_at: Date.parse(timestamp),
       options,
     })),
   );
   const votes = ballots.flatMap(({ options }, i) =>
-    options.map((id) => ({ ballot: i + 1, option: places.get(id)! })),
+    options.map((id) => ({ ballot: i + 1, option: places.get(id)!, place: 0 })),
   );
   return [
     ["polls", counted(rows)],
@@ -134,8 +143,8 @@ function pollParts(polls: readonly PollCopy[]): Parts {
 }
 
 /**
- * JSON of the results of a poll that is over; null for others. If the document lacks them,
- * its ballots are counted.
+ * Returns the results of a closed or archived poll as JSON; null for a poll in any other state.
+ * Counts the ballots if the document has no results.
  */
 function totalsOf({ state, options, ballots = [], results }: PollCopy): string | null {
   if (!isOver({ state })) return null;
@@ -146,7 +155,7 @@ function totalsOf({ state, options, ballots = [], results }: PollCopy): string |
   return JSON.stringify(results ?? Object.fromEntries(votes));
 }
 
-/** The rows of the chat in an old document. @param tag makes a tag for an event. */
+/** Returns the chat rows for an old document. @param tag generates an event's tag. */
 function chatParts({ channels, events }: ChatCopy, tag: () => number): Parts {
   const numbers = new Map(channels.map(({ id }, i) => [id, i + 1]));
   const places = new Map(events.map(({ id }, i) => [id, i + 1]));
@@ -192,7 +201,7 @@ function chatParts({ channels, events }: ChatCopy, tag: () => number): Parts {
         author: null,
       })),
     ],
-    // Of several edits, the last one stays.
+    // Only the last edit of each message is kept.
     ["chat_edits", [...edits].map(([event, edit]) => ({ event, edit }))],
     ["chat_reactions", counted(reactions)],
     [
@@ -223,8 +232,8 @@ function chatParts({ channels, events }: ChatCopy, tag: () => number): Parts {
 }
 
 /**
- * Makes the function that gives the content of an event as it is stored: JSON;
- * undefined for a deleted event, and for an edit before the last one.
+ * Creates a function that returns an event's stored content as JSON. The function returns undefined
+ * for a deleted event, and for an edit that a later edit has replaced.
  */
 function contentsOf(events: readonly EventCopy[]): (event: EventCopy) => string | undefined {
   const lastEdits = new Map<number, number>();
@@ -237,9 +246,9 @@ function contentsOf(events: readonly EventCopy[]): (event: EventCopy) => string 
   };
 }
 
-/** The last event of each channel, and the last that is no member event; 0 for none. */
-function lastsOf(events: readonly EventCopy[]): Map<string, Named> {
-  const lasts = new Map<string, Named>();
+/** Returns each channel's last event, and its last event that is not a member event; 0 for none. */
+function lastsOf(events: readonly EventCopy[]): Map<string, NamedValues> {
+  const lasts = new Map<string, NamedValues>();
   for (const [i, { channel, type }] of events.entries()) {
     const before = lasts.get(channel)?.last_message ?? 0;
     const last_message = type === "channel.member" ? before : i + 1;
@@ -249,8 +258,8 @@ function lastsOf(events: readonly EventCopy[]): Map<string, Named> {
 }
 
 /**
- * The place of the event that a mark means: it may be over or of another world, and then the
- * last one before it is meant; 0 if there is none.
+ * Returns the position of the event to which a read mark refers; 0 if there is none. If that event
+ * is gone or in another world, returns the position of the last event before it.
  * @param ids in ascending order.
  */
 function placeUntil(ids: readonly number[], mark: number): number {
@@ -264,11 +273,11 @@ function placeUntil(ids: readonly number[], mark: number): number {
   return low;
 }
 
-/** A row by the names of its columns, without the world. */
-export type Named = Readonly<Record<string, Value>>;
+/** A row's values by column name, without `world_id`. */
+export type NamedValues = Readonly<Record<string, Value>>;
 
-/** Rows with their places, from 1. */
+/** Numbers rows by position, from 1. */
 export const counted = <T extends object>(rows: readonly T[]): (T & { number: number })[] =>
   rows.map((row, i) => ({ ...row, number: i + 1 }));
 
-export type Parts = [table: string, rows: Named[]][];
+export type Parts = [table: string, rows: NamedValues[]][];

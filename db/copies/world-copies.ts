@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { Lines, RowCounts } from "../contract/selections.js";
+import type { LineSource, RowCounts } from "../contract/selections.js";
 import type { WorldStore } from "../contract/store.js";
 import type { copies } from "../domains/copies/copies.js";
 import { importWorld } from "../domains/copies/import.js";
@@ -16,12 +16,12 @@ import type { Row, Table, Value } from "./tables.js";
 import { linesOf } from "./world-lines.js";
 
 interface CopyEngine {
-  /** All rows, as they are at one moment. */
+  /** Opens a consistent snapshot of all rows. */
   readonly source: () => Promise<TableSource>;
   readonly store: Bound<typeof copies>;
 }
 
-/** The worlds with all that they hold, in and out of a store. */
+/** Exports, clones and imports whole worlds. */
 export function worldCopies({
   source,
   store,
@@ -71,10 +71,12 @@ export function worldCopies({
   };
 }
 
-const isWritten = (document: WorldCopy | Lines): document is Lines =>
+const isWritten = (document: WorldCopy | LineSource): document is LineSource =>
   "file" in document || "lines" in document;
 
-async function written(parts: Iterable<CopiedRows>): Promise<{ lines: Lines; rows: RowCounts }> {
+async function written(
+  parts: Iterable<CopiedRows>,
+): Promise<{ lines: LineSource; rows: RowCounts }> {
   const all = [...parts];
   const lines: string[] = [];
   for await (const line of linesOf(all)) lines.push(line);
@@ -86,9 +88,9 @@ async function written(parts: Iterable<CopiedRows>): Promise<{ lines: Lines; row
 const UUID = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g;
 
 /**
- * The rows of a clone.
- * @param parts the rows of the first world.
- * @param world the id, the names and the keys of the clone.
+ * Returns the rows of a clone.
+ * @param parts the original world's rows.
+ * @param world the clone's id, names and keys.
  */
 async function clonedRows(parts: AsyncIterable<CopiedRows>, world: World): Promise<CopiedRows[]> {
   const known: CopiedRows[] = [];
@@ -108,22 +110,35 @@ async function clonedRows(parts: AsyncIterable<CopiedRows>, world: World): Promi
     const valueOf = copier(table, world, ids);
     return {
       table,
-      rows: rows
+      rows: (table.name === "polls" ? rows.map((row) => unopenedQuiz(table, row)) : rows)
         .map((row) =>
           table.name === "worlds"
             ? worldRow(table, row, world)
             : row.map((value, i) =>
-                // A room that shows its world's domain shows the new world's.
+                // A room whose domain equals the original world's domain shows the clone's domain
+                // instead.
                 table.columns[i]!.name === "domain" && value === domain ? null : valueOf(value, i),
               ),
         )
-        // A row about a user who is left out.
+        // Omits rows about users who are not cloned.
         .filter((row) => row.every((value, i) => value !== null || table.columns[i]!.nullable)),
     };
   });
 }
 
-/** Screens and people of the hall came by links of the first world. */
+/** Returns a poll's row; of a quiz as a draft, because a quiz opens only once. */
+function unopenedQuiz(table: Table, row: Row): Row {
+  if (row[placeOf(table, "poll_type")] !== "quiz") return row;
+  const draft = row.slice();
+  draft[placeOf(table, "state")] = "draft";
+  draft[placeOf(table, "results")] = null;
+  return draft;
+}
+
+/**
+ * Whether a user is a person. Kiosks and anonymous users, who entered through a link to the
+ * original world, are not people.
+ */
 const isPerson = (table: Table) => (row: Row) =>
   kindOf({ client_id: row[placeOf(table, "client_id")] as string | null }) === "person";
 
@@ -146,7 +161,7 @@ function copier(
   };
 }
 
-/** The results of a poll without votes. An option that was deleted has none any more. */
+/** Returns a poll's results with all votes reset. Omits options that no longer exist. */
 const resultsOf = (json: string, ids: ReadonlyMap<string, string>): string =>
   JSON.stringify(
     Object.fromEntries(
@@ -156,14 +171,26 @@ const resultsOf = (json: string, ids: ReadonlyMap<string, string>): string =>
     ),
   );
 
+/** Omits times of opening and closing that have passed: a new event is not over. */
+function withoutPast({ access, ...settings }: Record<string, unknown>): Record<string, unknown> {
+  if (typeof access !== "object" || access === null) return { ...settings, access };
+  const now = Date.now();
+  const isPast = (name: string, value: unknown) =>
+    (name === "opens_at" || name === "closes_at") &&
+    typeof value === "string" &&
+    Date.parse(value) <= now;
+  const kept = Object.entries(access).filter(([name, value]) => !isPast(name, value));
+  return { ...settings, access: Object.fromEntries(kept) };
+}
+
 function worldRow({ columns }: Table, row: Row, world: World): Row {
   const { id, title, domain } = world;
   return columns.map(({ name }, at) => {
     switch (name) {
       case "config": {
-        // The other issuers sign for the first world.
+        // Omit the original world's token issuers, because they sign tokens for that world.
         const { JWT_issuers: _issuers, ...settings } = JSON.parse(row[at] as string) as WorldConfig;
-        return JSON.stringify({ ...settings, ...world.config });
+        return JSON.stringify({ ...withoutPast(settings), ...world.config });
       }
       case "revision":
         return 1;

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readSync } from "node:fs";
-import type { DocumentRows, Lines } from "../contract/selections.js";
+import type { DocumentRows, LineSource } from "../contract/selections.js";
 import { StoreError } from "../contract/store.js";
 import type { CopiedRows } from "./copied-rows.js";
 import {
@@ -13,18 +13,18 @@ import {
   type Value,
 } from "./tables.js";
 
-// A world in a document: one JSON object. The first line has its version, and the second one the
-// world. Then there is, for each table, a list of its rows: an object on each line, with the
-// values that a backup has. A column with JSON has its value. `world_id` is left out.
+// The format of a world document: a single JSON object. The first line contains the version, and
+// the second line contains the world. Each table follows as a list of rows, one object per line,
+// with the same values as in a backup. JSON columns are embedded as values. `world_id` is omitted.
 
-/** About how many bytes are read at once. */
+/** Number of bytes per read. */
 const CHUNK = 1024 * 1024;
 
-/** The longest line, in bytes. A text of the API has at most a few million characters. */
+/** Maximum length of a line, in bytes. A string from the API has at most a few million characters. */
 const LONGEST = 64 * 1024 * 1024;
 
-/** Reads lines without waiting for anything but the disk, as a transaction may be open. */
-export function* textsIn(lines: Lines): Generator<string, void> {
+/** Reads lines synchronously, because a transaction may be open. */
+export function* textsIn(lines: LineSource): Generator<string, void> {
   if ("lines" in lines) {
     yield* lines.lines;
     return;
@@ -77,11 +77,11 @@ const WORLD = '"world":';
 
 const columnsIn = (table: Table): Column[] => table.columns.filter(({ of }) => of !== "worlds");
 
-/** The lines of a document. @param parts every table of the document, also if it has no rows. */
+/** Yields the lines of a document. @param parts every table in the document, even if it is empty. */
 export async function* linesOf(
   parts: AsyncIterable<CopiedRows> | Iterable<CopiedRows>,
 ): AsyncGenerator<string> {
-  // The end of a line follows from the next one.
+  // Hold each line back, because its ending depends on the next line.
   let last = JSON.stringify({ format: FORMAT, version: BACKUP_VERSION });
   last = last.slice(0, -1);
   let name: string | undefined;
@@ -114,7 +114,7 @@ export async function* linesOf(
   yield "}";
 }
 
-/** Makes the function that gives the JSON of a row. */
+/** Creates a function that serializes a row as JSON. */
 function writer(table: Table): (row: Row) => string {
   const places = columnsIn(table).map((column) => ({
     at: table.columns.indexOf(column),
@@ -136,14 +136,14 @@ const oneLine = (json: Value): string => {
   return text.includes("\n") ? JSON.stringify(JSON.parse(text)) : text;
 };
 
-/** What the rows of a table are called in a document. */
+/** Returns the name under which a document contains a table. */
 export const placeIn = ({ name }: Table): string => (name === "worlds" ? "world" : name);
 
 /**
- * The lines of a document that something has laid out in another way.
+ * Returns the lines of a document that another tool has reformatted.
  * @throws {StoreError} `unfit`.
  */
-export function relaid(document: Readonly<Record<string, unknown>>): string[] {
+export function toLines(document: Readonly<Record<string, unknown>>): string[] {
   const { format, version, world, ...tables } = document;
   const head = JSON.stringify({ format, version });
   const lines = [`${head.slice(0, -1)},`, `"world":${JSON.stringify(world ?? null)},`];
@@ -162,7 +162,7 @@ export function relaid(document: Readonly<Record<string, unknown>>): string[] {
   return [...lines, "}"];
 }
 
-/** Whether a document has rows. The others are of version 1. */
+/** Whether a document contains rows. A document without rows is in the old format, version 1. */
 export const isOfRows = (document: unknown): document is Readonly<Record<string, unknown>> =>
   typeof document === "object" &&
   document !== null &&
@@ -171,33 +171,36 @@ export const isOfRows = (document: unknown): document is Readonly<Record<string,
   "version" in document &&
   Number(document.version) > 1;
 
-/** Whether a document has the lines of {@link linesOf}, by its beginning. */
+/** Whether a document begins like the lines of {@link linesOf}. */
 export const isLaidInLines = (text: string): boolean =>
   /^\{"format":"foyer\.world","version":\d+,\r?\n/.test(text);
 
-/** The error about a line of a document. @param line from 1. */
+/** Returns the error for a line in a document. @param line counted from 1. */
 export const unfit = (line: number, fault: string): StoreError =>
   new StoreError("unfit", `Line ${line}: ${fault}`);
 
-/** Some rows of a document, which follow each other. */
+/** Consecutive rows in a document. */
 export interface LinesOfRows extends CopiedRows {
   readonly line: number;
 }
 
 interface ReadRows extends LinesOfRows {
-  /** About how many characters their lines have. */
+  /** The approximate total length of the rows' lines, in characters. */
   readonly size: number;
 }
 
-/** Looks at a line before its row is read. @returns what is wrong with it. */
+/** Inspects a line before its row is read. @returns a description of the fault, if any. */
 export type Look = (text: string, entry: object) => string | undefined;
 
-/** How many rows come at once at most, and about how many characters. */
+/** Maximum size of a batch, in rows and (approximately) in characters. */
 const ROWS = 500;
 const CHARACTERS = 512 * 1024;
 
-/** The rows of a document, read now or before. @throws {StoreError} as {@link rowsIn}. */
-export function* partsIn(document: Lines | DocumentRows): Generator<LinesOfRows> {
+/**
+ * Yields the rows in a document. Rows that were already read are not read again. @throws
+ * {StoreError} as {@link rowsIn}.
+ */
+export function* partsIn(document: LineSource | DocumentRows): Generator<LinesOfRows> {
   if ("lines" in document || "file" in document) {
     yield* rowsIn(document);
     return;
@@ -207,8 +210,8 @@ export function* partsIn(document: Lines | DocumentRows): Generator<LinesOfRows>
   }
 }
 
-/** The id of the world in a document. @throws {StoreError} `unfit`. */
-export function worldIn(lines: Lines): string {
+/** Returns the id of the world that a document contains. @throws {StoreError} `unfit`. */
+export function worldIn(lines: LineSource): string {
   const texts = textsIn(lines);
   try {
     return headIn(texts).rows[0]![0] as string;
@@ -218,11 +221,11 @@ export function worldIn(lines: Lines): string {
 }
 
 /**
- * The rows of a document in its order, and every table that it names. Each row is one of its
- * table: each value has the kind of its column.
- * @throws {StoreError} `unfit`, with the number of a line.
+ * Yields the rows in a document in order, and every table that the document names. Each value is
+ * checked against the column's type.
+ * @throws {StoreError} `unfit`, with the number of the faulty line.
  */
-export function* rowsIn(lines: Lines, look?: Look): Generator<ReadRows> {
+export function* rowsIn(lines: LineSource, look?: Look): Generator<ReadRows> {
   const texts = textsIn(lines);
   const head = headIn(texts, look);
   yield head;
@@ -303,7 +306,7 @@ function entryIn(text: string, line: number): object {
   throw unfit(line, "is no row: it must be an object.");
 }
 
-/** The table that a line begins. @param last the table before it. */
+/** Returns the table whose list begins on a line. @param last the previous table. */
 function tableIn(text: string, last: Table, line: number): Table {
   const name = /^"([a-z_]+)":\[\]?$/.exec(text)?.[1];
   const at = TABLES.findIndex((one) => one.name === name);
@@ -316,7 +319,7 @@ function tableIn(text: string, last: Table, line: number): Table {
   return copied(TABLES[at]!);
 }
 
-/** Makes the function that reads a row of a table. */
+/** Creates a function that parses a line as a row of a table. */
 function reader(table: Table, world: string): (text: string, line: number, look?: Look) => Row {
   const known = new Set(columnsIn(table).map(({ name }) => name));
   const place = placeIn(table);
@@ -332,7 +335,7 @@ function reader(table: Table, world: string): (text: string, line: number, look?
     return table.columns.map((column) => {
       const { name, of, formerly } = column;
       if (of === "worlds") return world;
-      // A document of an older Foyer lacks newer columns.
+      // Documents from earlier versions of Foyer lack the columns that were added later.
       const value = Object.hasOwn(entry, name) ? entry[name] : formerly;
       const fault = value === undefined ? "This field is required." : faultOfValue(column, value);
       if (fault) throw unfit(line, `${place}.${name}: ${fault}`);
@@ -341,12 +344,12 @@ function reader(table: Table, world: string): (text: string, line: number, look?
   };
 }
 
-/** The greatest time of a `Date`, in milliseconds before and after 1970. */
+/** Maximum distance between a `Date` and 1970, in milliseconds. */
 const LAST_TIME = 8_640_000_000_000_000;
 
 /**
- * What is wrong with a value of a document in a column.
- * @param value of a column with JSON: what its text says.
+ * Describes the fault in a column's value in a document, if any.
+ * @param value for a JSON column, the parsed value.
  */
 function faultOfValue(
   { kind, nullable, json, values, isTime }: Column,

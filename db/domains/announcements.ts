@@ -1,6 +1,6 @@
 import {
   type Announcement,
-  type AnnouncementDraft,
+  type AnnouncementInput,
   changedAnnouncement,
   newAnnouncement,
 } from "../contract/announcement-store.js";
@@ -14,7 +14,7 @@ const LIST = `SELECT ${COLUMNS} FROM announcements WHERE world_id = $1 ORDER BY 
 
 const GET = `SELECT ${COLUMNS} FROM announcements WHERE world_id = $1 AND id = $2`;
 
-// No row without a world.
+// Inserts nothing if the world does not exist.
 const INSERT = `INSERT INTO announcements (world_id, ${COLUMNS})
   SELECT id, $2, $3, CAST($4 AS BIGINT), $5 FROM worlds WHERE id = $1`;
 
@@ -26,7 +26,7 @@ export const announcementReads = (sql: Sql) => ({
 });
 
 export const announcementWrites = (sql: Sql, log: DomainLog) => ({
-  async create(world: string, draft: AnnouncementDraft): Promise<Announcement> {
+  async create(world: string, draft: AnnouncementInput): Promise<Announcement> {
     const made = newAnnouncement(draft);
     const { id, text, show_until, state } = made;
     const params = [world, id, text, show_until, state];
@@ -38,7 +38,7 @@ export const announcementWrites = (sql: Sql, log: DomainLog) => ({
   async update(
     world: string,
     id: string,
-    changes: Partial<AnnouncementDraft>,
+    changes: Partial<AnnouncementInput>,
     seen?: Announcement,
   ): Promise<{ before: Announcement; after: Announcement }> {
     const before = await sql.one<Announcement>(GET, [world, id]);

@@ -1,7 +1,7 @@
 import type { Count, Stay, Visit } from "../contract/attendance-store.js";
 import { domain, type Sql } from "./domain.js";
 
-/** How many rows of each table one slice removes. */
+/** Maximum rows that one slice removes from each table. */
 const SLICE = 1000;
 
 const COUNTS = `SELECT at, max(people) AS people FROM (
@@ -30,7 +30,7 @@ const SESSIONS = `SELECT id, starts_at, ends_at FROM program_sessions
     AND starts_at < CAST($4 AS BIGINT) AND ends_at > CAST($3 AS BIGINT)
   ORDER BY starts_at, id`;
 
-// Another process may have noted a part of it.
+// Count only the new part of the stay: another process may already have recorded some of it.
 const ADD_VISIT = `INSERT INTO attendance_visits
     (world_id, room_id, user_id, session_id, first, last, duration)
   SELECT world_id, CAST($2 AS TEXT), id, CAST($4 AS TEXT), CAST($5 AS BIGINT),
@@ -62,11 +62,14 @@ interface SessionTimes {
   ends_at: number;
 }
 
-/** The session that is on at a time: of several, the one that began last. */
+/**
+ * Returns the id of the session in progress at a time, or an empty string. If several sessions are
+ * in progress, returns the last to begin.
+ */
 const sessionAt = (sessions: readonly SessionTimes[], time: number): string =>
   sessions.findLast(({ starts_at, ends_at }) => starts_at <= time && time < ends_at)?.id ?? "";
 
-/** Cuts a stay where sessions begin and end. */
+/** Splits a stay wherever a session begins or ends. */
 function partsOf(
   { from, to }: Stay,
   sessions: readonly SessionTimes[],
@@ -144,5 +147,5 @@ const writes = (sql: Sql) => ({
   },
 });
 
-/** How many people were where, and who. */
+/** The attendance domain: room counts and visits. */
 export const attendance = domain({ reads, writes, parameters: { sample: 3, note: 2, prune: 2 } });

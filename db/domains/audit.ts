@@ -1,26 +1,26 @@
-import type { Act, AuditEntry, AuditSelection, FieldChange } from "../contract/audit-store.js";
+import type { AuditAct, AuditEntry, AuditSelection, FieldChange } from "../contract/audit-store.js";
 import { subjectOf } from "../log/draft.js";
 import { entryOf, type EntryRow, KEPT_COLUMNS, storedAuthor } from "../log/entries.js";
 import { noted } from "../rules/acts.js";
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
-/** How many rows one slice removes. */
+/** Maximum rows that one slice removes. */
 const SLICE = 1000;
 
 const HAS_WORLD = "SELECT 1 FROM worlds WHERE id = $1";
 
-/** The conditions of a selection: its times, whether it takes all authors, which, and the same of types. */
+/** Filters by time, by author, and by type. The author and the type are optional. */
 const FILTER = `world_id = $1 AND at > CAST($2 AS BIGINT) AND at < CAST($3 AS BIGINT)
   AND ($4 OR author = ANY ($5))
   AND ($6 OR audit = ANY ($7))`;
 
-/** The numbers go down. */
+/** Selects the entries after a position in the list. Entries are listed newest first. */
 const AFTER = "seq < CAST($10 AS BIGINT)";
 
 /**
- * Selects entries of the log, and those that it has no more. In SQLite, an erased text is a blob,
- * and greater than any text.
+ * Selects audited entries that are still in the log, and audited entries already pruned from the
+ * log. In SQLite, an erased value is a blob, which compares greater than any text.
  */
 const selection = (columns: string, filter = FILTER) =>
   `SELECT ${columns} FROM log WHERE audit < '~' AND ${filter}
@@ -28,7 +28,7 @@ const selection = (columns: string, filter = FILTER) =>
 
 const COUNT = `SELECT count(*) FROM (${selection("seq")}) AS selected`;
 
-/** Not of a query around the selection, for which SQLite would sort all of it. */
+/** The statement has no outer query, because SQLite would then sort the whole selection. */
 const PAGE = `${selection(KEPT_COLUMNS, `${FILTER} AND ${AFTER}`)}
   ORDER BY seq DESC LIMIT CAST($8 AS BIGINT) OFFSET CAST($9 AS BIGINT)`;
 
@@ -38,12 +38,12 @@ const PRUNE = `DELETE FROM log_kept WHERE world_id = $1 AND at < CAST($2 AS BIGI
   SELECT seq FROM log_kept WHERE world_id = $1 ORDER BY seq LIMIT ${SLICE})`;
 
 /**
- * How much older the stored time of a caller may be than its last write. To store
- * it with each write would change a page more in each transaction.
+ * Maximum lag of the stored time of a caller's last write. Storing the time with every write would
+ * change one more page in each transaction.
  */
 const CALLER_AGE_MS = 3_600_000;
 
-/** What an insert of callers does with one that is there. */
+/** The conflict clause for inserting a caller that is already stored. */
 export const CALLER_SEEN = `ON CONFLICT (world_id, token) DO UPDATE SET at = excluded.at
   WHERE api_callers.at < excluded.at - ${CALLER_AGE_MS}`;
 
@@ -67,7 +67,7 @@ function toEntry({ world_id, audit, changes, request, ...row }: Row) {
   } satisfies AuditEntry;
 }
 
-/** The texts of the authors that may be a user. */
+/** Returns the stored forms of all authors that stand for a user. */
 const authorsOf = (user: string): string[] =>
   (["user", "api"] as const).map((kind) => storedAuthor({ kind, user }));
 
@@ -101,7 +101,7 @@ export const auditReads = (sql: Reading) => ({
 });
 
 export const auditWrites = (sql: Sql, log: DomainLog) => ({
-  async record(world: string, act: Act): Promise<void> {
+  async record(world: string, act: AuditAct): Promise<void> {
     if (!(await sql.one(HAS_WORLD, [world]))) throw absent("world");
     log.append(world, noted(act));
   },

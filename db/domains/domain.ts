@@ -1,44 +1,44 @@
 import type { UserOrdering } from "../../schemas/users.js";
 import type { CachedReads } from "../cache.js";
 import type { Author } from "../contract/author.js";
-import type { ChatEvent, Delivery, MessageSearch } from "../contract/chat-store.js";
+import type { ChatEvent, ChatDelivery, MessageSearch } from "../contract/chat-store.js";
 import type { PageSelection, RoomSelection, UserSearch } from "../contract/store.js";
 import type { Value } from "../copies/tables.js";
-import type { Given } from "../log/draft.js";
+import type { GivenEntry } from "../log/draft.js";
 import type { ChannelRow, NewEvent } from "../rules/chat-rows.js";
 import type { RoomRow } from "../rules/room-rows.js";
 import type { UserRow } from "../rules/rows.js";
 
-/** A row by the names of its columns. SQLite has blobs in place of erased texts. */
+/** A row's values by column name. SQLite stores erased text as blobs. */
 export type Inserted = Readonly<Record<string, Value | Uint8Array>>;
 
 /**
- * Statements of SQL on either engine. A text is written once, in the SQL that both engines have
- * in common ([DESIGN.md](../DESIGN.md#a-domain-of-the-store) says what that is), with
- * parameters `$1`, `$2` and so on. It is prepared once, so there are few texts, and no values in
- * them. Numbers are whole, and exact in a double.
+ * Runs SQL statements on either engine. Each statement is written once, in the common subset of SQL
+ * (see [DESIGN.md](../DESIGN.md#a-domain-of-the-store)), with parameters `$1`, `$2` and so on.
+ * Statements are prepared once, so keep their number small and never embed values in them. Numbers
+ * are integers that are exact in a double.
  */
 export interface Sql {
-  /** Which engine it is, for what the engines store in different forms. */
+  /** The engine, for data that the engines store differently. */
   readonly engine: "sqlite" | "postgres";
   all<R extends object>(text: string, params?: readonly unknown[]): Promise<R[]>;
-  /** The first row. */
+  /** Returns the first row. */
   one<R extends object>(text: string, params?: readonly unknown[]): Promise<R | undefined>;
-  /** The first column of the first row. */
+  /** Returns the first column of the first row. */
   value<T>(text: string, params?: readonly unknown[]): Promise<T | undefined>;
-  /** The first column of all rows. */
+  /** Returns the first column of all rows. */
   column<T>(text: string, params?: readonly unknown[]): Promise<T[]>;
-  /** How many rows a statement changed. */
+  /** Returns the number of rows that a statement changed. */
   run(text: string, params?: readonly unknown[]): Promise<number>;
   /**
-   * Inserts rows into a table, in their order.
-   * @param rows their columns by name; all have the columns of the first.
-   * @param conflict the clause `ON CONFLICT`. Then no two rows may have the same key.
+   * Inserts rows into a table, in order.
+   * @param rows values by column. All rows must have the same columns as the first row.
+   * @param conflict the `ON CONFLICT` clause. If given, no two rows may have the same key.
    */
   insert(table: string, rows: readonly Inserted[], conflict?: string): Promise<void>;
 }
 
-/** What is cached. With PostgreSQL, entries of the log about one kind make none of another stale. */
+/** The kinds of cached values. With PostgreSQL, a log entry about one kind does not invalidate the other kinds. */
 export type CachedKind = "worlds" | "rooms" | "users";
 
 interface Searches {
@@ -46,7 +46,7 @@ interface Searches {
   users: [wanted: UserSearch, found: { count: number; rows: UserRow[] }];
   messages: [
     wanted: MessageSearch & { channel: string },
-    /** No rows if too many messages have to be indexed first. */
+    /** Undefined if too many messages must be indexed first. */
     found: { rows: ChatEvent[] | undefined },
   ];
 }
@@ -55,32 +55,32 @@ export type SearchKind = keyof Searches;
 
 export type Wanted<K extends SearchKind> = Searches[K][0];
 
-export type Found<K extends SearchKind> = Searches[K][1];
+export type SearchAnswer<K extends SearchKind> = Searches[K][1];
 
-/** The statements of reads. Each sees all that is committed. */
+/** Runs the statements of reads. Each statement sees everything that has been committed. */
 export interface Reading extends Sql {
-  /** Several statements that see one moment. They wait for nothing else in between. */
+  /** Runs several statements on one snapshot. `read` must await only statements. */
   snapshot<T>(read: (sql: Sql) => Promise<T>): Promise<T>;
   /**
-   * A cache of what these statements read of one kind.
-   * @param size the bound for all values together, in characters of what was read.
+   * Creates a cache for values of one kind that these statements read.
+   * @param size the maximum total size of all values, in characters before parsing.
    */
   cached<V>(kind: CachedKind, size?: number): CachedReads<V>;
   /**
-   * Waits for the turn of a search, and runs it.
-   * @param signal aborts when the client no longer waits for the answer.
-   * @throws {StoreError} `busy` when too many searches of the world wait, or if it is aborted
-   *   before its turn; and the errors of the search.
+   * Runs a search once it reaches the front of the queue.
+   * @param signal aborts when the client no longer waits for the result.
+   * @throws {StoreError} `busy` when too many searches in the world are waiting, or if the search
+   * is aborted before it runs; otherwise, the search's own errors.
    */
   search<K extends SearchKind>(
     kind: K,
     world: string,
     wanted: Wanted<K>,
     signal?: AbortSignal,
-  ): Promise<Found<K>>;
+  ): Promise<SearchAnswer<K>>;
 }
 
-/** Makes the texts of statements once for each engine, from what only this engine knows. */
+/** Builds SQL statements once per engine, from engine-specific fragments. */
 export function perEngine<D, T>(
   dialects: Readonly<Record<Sql["engine"], D>>,
   make: (dialect: D) => T,
@@ -89,9 +89,9 @@ export function perEngine<D, T>(
   return ({ engine }) => made[engine];
 }
 
-// Pages of lists in SQL.
+// SQL for pages of lists.
 
-/** Each order has an index, which may be read backwards. */
+/** Sort orders. Each order has an index, which can be read in either direction. */
 export const USER_ORDERS: Record<UserOrdering, string> = {
   created: "created, id",
   "-created": "created DESC, id DESC",
@@ -99,18 +99,22 @@ export const USER_ORDERS: Record<UserOrdering, string> = {
   "-last_seen": "last_seen DESC, id",
 };
 
-/** The rows of a page. A client may ask for any page, and SQLite rejects offsets above 64 bits. */
+/**
+ * Returns the range of rows on a page. The offset is capped, because a client may request any page
+ * and SQLite rejects offsets above 64 bits.
+ */
 export const rangeOf = ({ page, pageSize }: PageSelection, count: number) => ({
   limit: pageSize,
   offset: Math.min((page - 1) * pageSize, count),
 });
 
 /**
- * The condition for the rows that follow a place. Its form, in which the first column alone gives
- * a range, lets both engines begin in the middle of the index of the order.
- * @param order as in ORDER BY.
- * @param parameter the parameter with the value of a column, counted from 0.
- * @param number of the column that it begins with.
+ * Returns the condition for the rows after a position. The first column alone forms a range, so
+ * both engines can start reading in the middle of the order's index.
+ * @param order an ORDER BY list.
+ * @param parameter returns the parameter that holds a column's value. The column is given by its
+ * position, starting from 0.
+ * @param index the position of the first column.
  */
 export function following(order: string, parameter: (index: number) => string, index = 0): string {
   const [column = "", ...rest] = order.split(", ");
@@ -122,83 +126,92 @@ export function following(order: string, parameter: (index: number) => string, i
   return `${name} ${sign}= ${value} AND (${name} ${sign} ${value} OR (${others}))`;
 }
 
-/** The log of a world, as a write of a domain appends to it. The transaction stores it. */
+/** A world's log, for use by a domain's writes. The entries are stored in the write's transaction. */
 export interface DomainLog {
-  /** Appends an entry, by the author of the write. @param world the world of the write. */
-  append(world: string, change: Given): void;
-  /** Appends an entry that the log of all worlds gets, too. */
-  appendToAll(world: string, change: Given): void;
-  /** Appends an entry about an action that only the user could take, such as a vote. */
-  appendOf(world: string, user: string, change: Given): void;
-  /** The number of the next entry of the world of the write. */
+  /** Appends an entry whose author is the write's author. @param world the write's world. */
+  append(world: string, change: GivenEntry): void;
+  /** Appends an entry to the world's log and to the log of all worlds. */
+  appendToAll(world: string, change: GivenEntry): void;
+  /** Appends an entry about an action that only the user could perform, such as a vote. */
+  appendOf(world: string, user: string, change: GivenEntry): void;
+  /** Returns the number of the next entry in the write's world. */
   next(world: string): number;
-  /** Leaves out numbers for the events of an import. An entry has to follow. @returns the first of them. */
+  /**
+   * Reserves numbers for the events in an import. The write must then append an entry. @returns the
+   * first reserved number.
+   */
   skip(world: string, count: number): number;
-  /** Rows of these tables were deleted or replaced, whose old bytes must leave the files of the database. */
+  /**
+   * Records that rows in these tables were deleted or replaced, and that the old bytes must be
+   * removed from the database files.
+   */
   erased(...tables: string[]): void;
-  /** Notes in the audit that the author of the write deleted a message of another user. */
-  moderated(world: string, delivery: Delivery, sender: string | null): void;
-  /** Something was erased that an entry of the world may have hidden. */
+  /** Records in the audit that the write's author deleted another user's message. */
+  moderated(world: string, delivery: ChatDelivery, sender: string | null): void;
+  /** Records an erasure after which an entry in the world's log may still contain the erased text. */
   erasedData(world: string): void;
-  /** Erases what the audit has of the entries of a world that is deleted. */
+  /** Erases the audit data in the log of a world that is being deleted. */
   eraseAudit(world: string): Promise<void>;
 }
 
-/** What each engine writes in its own way, as crowds do it at once: a part of a write of a domain. */
+/** The parts of writes that each engine implements itself, because crowds run these writes concurrently. */
 export interface EngineWrites {
   /**
-   * Stores an event in a channel, and appends its entry. A message takes its sender off the unread
-   * list of a room, and makes a direct channel appear again to members who had hidden it.
-   * @param channel as it was read in this write. It is updated.
-   * @param notified the users with a notification of it.
+   * Stores an event in a channel, and appends the event's entry. A message removes its sender from
+   * a room's unread list, and makes a direct channel reappear for members who had hidden it.
+   * @param channel the channel as read in this write; its last events are updated.
+   * @param notified the users to notify of the event.
    */
   appendEvent(
     world: string,
     channel: ChannelRow,
     event: NewEvent,
     notified?: readonly string[],
-  ): Promise<Delivery>;
+  ): Promise<ChatDelivery>;
 }
 
 /**
- * The writes of a domain by their names. Each is one transaction, or a part of one. Its first
- * parameter is the world. None has a default: an optional one is marked with `?`.
+ * A domain's writes, by name. Each write is a transaction, or part of a transaction. The first
+ * parameter of a write is the world. Parameters have no default values; optional parameters are
+ * marked with `?`.
  */
 type DomainWrites = Readonly<Record<string, (world: string, ...rest: never[]) => Promise<unknown>>>;
 
-/** How many parameters each write has, those with `?` included. */
+/** The number of parameters of each write, including optional parameters. */
 type ParameterCounts<W extends DomainWrites> = {
   readonly [Name in keyof W]: Required<Parameters<W[Name]>>["length"];
 };
 
-/** A part of the store that is written once for both engines. */
+/** A part of the store that is implemented once for both engines. */
 export interface Domain<R extends object, W extends DomainWrites> {
-  /** Makes the reads. A read of several statements takes a snapshot. */
+  /** Creates the reads. A read with several statements takes a snapshot. */
   readonly reads: (sql: Reading) => R;
   /**
-   * Makes the writes. They wait for nothing but statements: in SQLite, a batch of
-   * writes shares a transaction. A failed statement ends the write, so they catch no error of one.
+   * Creates the writes. A write must await only statements, because SQLite runs a batch of writes
+   * in one transaction. A failed statement ends the write, so a write must not catch the
+   * statement's error.
    */
   readonly writes: (sql: Sql, log: DomainLog, own: EngineWrites) => W;
-  /** The writes, and how many parameters each has: the author of a write comes after them. */
+  /** The number of parameters of each write, not counting the author, who is passed as the last argument. */
   readonly parameters: ParameterCounts<W>;
-  /** The writes before and after which no other world may change, if their parameters say so. */
+  /**
+   * For some writes, a function that returns whether a call must not run concurrently with writes
+   * to other worlds.
+   */
   readonly exclusive?: {
     readonly [Name in keyof W]?: (...args: Parameters<W[Name]>) => boolean;
   };
 }
 
-/** Declares a domain, so that its types are checked against each other. */
+/** Declares a domain, so that its parts are type-checked against each other. */
 export const domain = <R extends object, W extends DomainWrites>(
   declared: Domain<R, W>,
 ): Domain<R, W> => declared;
 
-/** Any domain. */
-// Its writes take parameters of their own, and only their makers know which.
-// oxlint-disable-next-line typescript/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any -- Each write has its own parameters.
 export type AnyDomain = Domain<object, any>;
 
-/** The methods of a domain in a store: its reads, and its writes with the author as the last parameter. */
+/** A domain's store methods: the reads, and the writes with an extra last parameter for the author. */
 export type Bound<D> =
   D extends Domain<infer R, infer W>
     ? R & {
@@ -216,7 +229,7 @@ type RunWrite = (
   by: Author | undefined,
 ) => Promise<unknown>;
 
-/** Binds the writes of a domain to the function that runs them. */
+/** Binds a domain's writes to the function that runs them. */
 export function boundWrites(
   { parameters }: AnyDomain,
   run: RunWrite,

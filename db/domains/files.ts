@@ -1,5 +1,5 @@
 import type { EventDates } from "../../schemas/event-dates.js";
-import { fileIdOf } from "../../schemas/plain/file-types.js";
+import { fileIdOf, previewKeyOf } from "../../schemas/plain/file-types.js";
 import {
   type FileDigest,
   type FilePage,
@@ -17,15 +17,15 @@ import { Changes, storeSpeakers } from "./program/stamps.js";
 import { enterUser } from "./users/users.js";
 import { configureWorld } from "./worlds/worlds.js";
 
-// The underscores in a key match more than themselves.
+// Underscores in a key act as wildcards here, so the caller filters the rows again.
 const PICTURED = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers
   WHERE world_id = $1 AND picture LIKE '%' || $2`;
 
 const CONFIG = "SELECT config FROM worlds WHERE id = $1";
 
 /**
- * An upload was deleted: takes it out of the speakers and of the cover of the event.
- * @param key the last part of its address.
+ * Removes a deleted upload from speakers and from the event's cover.
+ * @param key the last part of the upload's URL.
  */
 async function uploadDeleted(sql: Sql, log: DomainLog, world: string, key: string): Promise<void> {
   const isIt = (url: unknown) => typeof url === "string" && url.endsWith(`/media/${key}`);
@@ -48,18 +48,26 @@ async function uploadDeleted(sql: Sql, log: DomainLog, world: string, key: strin
   }
 }
 
-const FIND = `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND key >= $2 AND key < $3`;
+// A picture's preview is a file with a record of its own, so that copies, checks and erasures need no
+// rules for it. Lists show only the picture.
+const IS_LISTED = "key NOT LIKE '%.preview.webp'";
 
-/** A file whose record others see: records of hidden worlds are still to come, or to go. */
+const FIND = `SELECT ${FILE_COLUMNS} FROM files
+  WHERE world_id = $1 AND key >= $2 AND key < $3 AND ${IS_LISTED}`;
+
+/**
+ * Selects a file with a visible record. Files in a hidden world, which is still being imported or
+ * deleted, are not selected.
+ */
 export const HAS_FILE = `SELECT 1 FROM files WHERE key = $1
   AND EXISTS (SELECT 1 FROM worlds WHERE id = files.world_id)`;
 
-const COUNT = "SELECT count(*) FROM files WHERE world_id = $1";
+const COUNT = `SELECT count(*) FROM files WHERE world_id = $1 AND ${IS_LISTED}`;
 
 const ORDER = "created DESC, number DESC";
 
 const list = (where: string) =>
-  `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND ${where}
+  `SELECT ${FILE_COLUMNS} FROM files WHERE world_id = $1 AND ${IS_LISTED} AND ${where}
    ORDER BY ${ORDER} LIMIT $2 OFFSET $3`;
 
 const LIST = list("TRUE");
@@ -71,9 +79,9 @@ const ADD_BYTES =
 const INSERT = `INSERT INTO files (world_id, key, user_id, size, sha256, created)
   VALUES ($1, $2, $3, $4, $5, $6)`;
 
-const REMOVE = "DELETE FROM files WHERE world_id = $1 AND key = $2";
+const REMOVE = "DELETE FROM files WHERE world_id = $1 AND key = $2 RETURNING size";
 
-/** Finds a file of a world by its id, which is in its key, which has an index. */
+/** Finds a file in a world by its id, using the index on keys, which contain the id. */
 async function find(sql: Sql, world: string, id: string): Promise<FileRow | undefined> {
   const row = await sql.one<FileRow>(FIND, [world, ...keyRange(world, id)]);
   return row && fileIdOf(row.key) === id ? row : undefined;
@@ -112,36 +120,47 @@ export const fileWrites = (sql: Sql, log: DomainLog) => ({
   async add(
     world: string,
     visitor: Visitor,
-    { key, size, sha256 }: FileDigest,
+    file: FileDigest,
     quota: number,
+    preview?: FileDigest,
   ): Promise<void> {
     const user = await enterUser(sql, log, world, visitor);
     if (user.moderation_state !== "") {
       throw new StoreError("denied", "The user is banned or silenced.");
     }
-    const total = await sql.value<number>(ADD_BYTES, [world, size]);
+    const all = preview ? [file, preview] : [file];
+    const added = all.reduce((sum, { size }) => sum + size, 0);
+    const total = await sql.value<number>(ADD_BYTES, [world, added]);
     if (total! > quota) {
       throw new StoreError("quota", "The files of this world are too large.");
     }
-    await sql.run(INSERT, [world, key, user.id, size, sha256, Date.now()]);
-    const change = { type: "file.added", file: fileIdOf(key) } as const;
+    const now = Date.now();
+    for (const { key, size, sha256 } of all) {
+      await sql.run(INSERT, [world, key, user.id, size, sha256, now]);
+    }
+    const change = { type: "file.added", file: fileIdOf(file.key) } as const;
     log.appendOf(world, user.id, change);
   },
 
-  async delete(world: string, id: string): Promise<string> {
+  async delete(world: string, id: string): Promise<string[]> {
     const file = await find(sql, world, id);
     if (!file) throw absent("file");
     log.erased("files");
-    await sql.run(REMOVE, [world, file.key]);
-    await sql.run(ADD_BYTES, [world, -file.size]);
+    const removed: string[] = [];
+    for (const key of [file.key, previewKeyOf(file.key)]) {
+      const size = await sql.value<number>(REMOVE, [world, key]);
+      if (size === undefined) continue;
+      await sql.run(ADD_BYTES, [world, -size]);
+      removed.push(key);
+    }
     log.append(world, { type: "file.deleted", file: id });
     await uploadDeleted(sql, log, world, file.key);
-    return file.key;
+    return removed;
   },
 });
 
 export const files = domain({
   reads: fileReads,
   writes: fileWrites,
-  parameters: { add: 4, delete: 2 },
+  parameters: { add: 5, delete: 2 },
 });

@@ -1,21 +1,24 @@
-import type { Delivery } from "../contract/chat-store.js";
+import { hasOptions } from "../../schemas/plain/polls.js";
+import type { ChatDelivery } from "../contract/chat-store.js";
 import type { ItemUpdate } from "../contract/item-store.js";
-import type { Poll, PollChanges, PollDraft } from "../contract/poll-store.js";
+import type { Poll, PollChanges, PollDraft, PollVote } from "../contract/poll-store.js";
 import {
   createdPoll,
   deletedPoll,
   endedPollPin,
+  hiddenAnswer,
   unpinnedPoll,
   updatedPoll,
 } from "../log/changes.js";
 import {
   BY_POSITION,
-  castIn,
   changedPoll,
-  isOpened,
+  expectSameOptions,
+  isAnnounced,
   newPoll,
   openingOf,
   OPTION_COLUMNS,
+  type OptionPlan,
   type OptionRow,
   planOptions,
   POLL_COLUMNS,
@@ -24,53 +27,69 @@ import {
   severalChosen,
   toPoll,
 } from "../rules/poll-rows.js";
+import { castIn, hasVote, isSameCast } from "../rules/poll-votes.js";
 import {
   absent,
   expectActive,
   expectRoom,
   expectUser,
   FIND_PLACE,
-  type Place,
+  type RoomAndUser,
   PLACE,
 } from "../rules/preconditions.js";
 import { claimChannel } from "./chat/channels.js";
 import { domain, type DomainLog, type EngineWrites, type Sql } from "./domain.js";
+import { ballotWrites } from "./poll-ballots.js";
 import { optionWrites, pollReads, type WholePoll } from "./poll-reads.js";
+import { pollResults } from "./poll-results.js";
 
 const NAMED = "p.world_id = $1 AND p.room_id = $2 AND p.id = $4";
 
-/** The row has the place, even if there is no such poll. */
+/** Selects a row about the room and the user, even if the poll does not exist. */
 const FIND = `SELECT ${PLACE}, ${POLL_COLUMNS}
   FROM (VALUES (1)) AS place LEFT JOIN polls AS p ON ${NAMED}`;
 
-const OPTIONS = `SELECT ${OPTION_COLUMNS}, EXISTS (
-    SELECT 1 FROM poll_ballots AS b CROSS JOIN poll_votes AS v
-    WHERE b.world_id = $1 AND b.user_id = $3 AND b.poll = $2
-      AND v.world_id = $1 AND v.ballot = b.number AND v.option = o.number) AS chosen
-  FROM poll_options AS o WHERE o.world_id = $1 AND o.poll = $2 ORDER BY ${BY_POSITION}`;
+const OPTIONS = `SELECT ${OPTION_COLUMNS} FROM poll_options AS o
+  WHERE o.world_id = $1 AND o.poll = $2 ORDER BY ${BY_POSITION}`;
 
-/** What a write finds of a poll, its room and a user. */
-interface Found extends Place, WholePoll {
-  chosen: ReadonlySet<number>;
-}
+const HAS_VOTES =
+  "SELECT 1 FROM poll_ballots WHERE world_id = $1 AND poll = $2 AND cast_at IS NOT NULL LIMIT 1";
 
-/** Finds a poll, its room and a user, as writes need them. */
+/** The data that a write needs about a poll, its room and a user. */
+type Found = RoomAndUser & WholePoll;
+
+/** Creates a function that finds a poll, its room and a user for a write. */
 const pollFinder =
   (sql: Sql) =>
-  /** @param user none if null. @throws {StoreError} `absent` on `room` or `poll`. */
+  /** @param user null if the write concerns no user. @throws {StoreError} `absent` on `room` or `poll`. */
   async (world: string, room: string, id: string, user: string | null): Promise<Found> => {
-    const found = await sql.one<Place & WholePoll["row"]>(FIND, [world, room, user, id]);
+    const found = await sql.one<RoomAndUser & WholePoll["row"]>(FIND, [world, room, user, id]);
     const { hasRoom, userState, ...row } = found!;
     expectRoom({ hasRoom, userState });
     if ((row.number as unknown) === null) throw absent("poll");
-    const options = await sql.all<OptionRow & { chosen: unknown }>(OPTIONS, [
-      world,
-      row.number,
-      user,
-    ]);
-    const chosen = new Set(options.flatMap(({ number, chosen }) => (chosen ? number : [])));
-    return { hasRoom, userState, chosen, row, options };
+    // A kind without options has none to read: crowds vote in a poll at the same time.
+    const options = hasOptions(row.poll_type)
+      ? await sql.all<OptionRow>(OPTIONS, [world, row.number])
+      : [];
+    return { hasRoom, userState, row, options };
   };
+
+const FIND_ENDING = `SELECT ${POLL_COLUMNS} FROM polls AS p
+  WHERE p.world_id = $1 AND p.room_id = $2 AND p.id = $3 AND p.ends_at <= $4`;
+
+/**
+ * Returns the changes to a poll's options, or undefined if they stay. A kind without options loses
+ * them.
+ */
+function planOf(
+  row: PollRow,
+  present: readonly OptionRow[],
+  { options: asked = [], poll_type = row.poll_type }: PollChanges,
+): OptionPlan | undefined {
+  if (asked.length > 0) return planOptions(present, asked);
+  const isEmptied = !hasOptions(poll_type) && present.length > 0;
+  return isEmptied ? { kept: [], removed: [...present] } : undefined;
+}
 
 const INSERT = `INSERT INTO polls (world_id, room_id, ${POLL_FIELDS.join()})
   VALUES ($1, $2, ${POLL_FIELDS.map((_, i) => `$${i + 3}`).join()}) RETURNING number`;
@@ -83,19 +102,6 @@ const UNPIN = `UPDATE polls SET is_pinned = 0
 
 const REMOVE = "DELETE FROM polls WHERE world_id = $1 AND number = $2";
 
-const NEXT_CHANGE = `UPDATE polls SET changed = changed + 1
-  WHERE world_id = $1 AND number = $2 RETURNING changed`;
-
-const SAVE_BALLOT = `INSERT INTO poll_ballots (world_id, poll, user_id, changed)
-  VALUES ($1, $2, $3, $4)
-  ON CONFLICT (world_id, user_id, poll) DO UPDATE SET changed = excluded.changed RETURNING number`;
-
-const CHOOSE = "INSERT INTO poll_votes (world_id, ballot, option) VALUES ($1, $2, $3)";
-
-const REJECT = "DELETE FROM poll_votes WHERE world_id = $1 AND ballot = $2 AND option = $3";
-
-const COUNT = "UPDATE poll_options SET votes = votes + $3 WHERE world_id = $1 AND number = $2";
-
 const HAS_LONG_BALLOT = `SELECT 1 FROM poll_ballots AS b CROSS JOIN poll_votes AS v
   WHERE b.world_id = $1 AND b.poll = $2 AND v.world_id = $1 AND v.ballot = b.number
   GROUP BY b.number HAVING count(*) > 1 LIMIT 1`;
@@ -107,51 +113,32 @@ const valuesOf = (row: Omit<PollRow, "number">) => POLL_FIELDS.map((name) => row
 
 export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
   const options = optionWrites(sql);
+  const ballots = ballotWrites(sql, log);
 
   const find = pollFinder(sql);
 
   const update = (world: string, row: PollRow) =>
     sql.run(UPDATE, [world, row.number, ...valuesOf(row)]);
 
-  /** @returns the id of the poll whose pin ended. */
+  /** @returns the id of the poll that was unpinned, if any. */
   const unpin = (world: string, room: string, except: string | null) =>
     sql.value<string>(UNPIN, [world, room, except]);
 
-  /** Tells the chat of a room, if it has one, that a poll is open. */
+  /** Posts an event about an opened poll to the room's chat, if the room has a chat. */
   async function announce(
     world: string,
     room: string,
     poll: string,
     sender: string,
-  ): Promise<Delivery | undefined> {
+  ): Promise<ChatDelivery | undefined> {
     if (!(await sql.one(HAS_CHAT, [world, room]))) return undefined;
     const channel = await claimChannel(sql, world, room);
     return own.appendEvent(world, channel, openingOf(poll, sender));
   }
 
-  /** Changes the ballot of a user. @param votes the numbers of options. */
-  async function saveBallot(
-    world: string,
-    poll: number,
-    user: string,
-    { added, removed }: { added: number[]; removed: number[] },
-  ): Promise<void> {
-    const changed = await sql.value<number>(NEXT_CHANGE, [world, poll]);
-    const ballot = await sql.value<number>(SAVE_BALLOT, [world, poll, user, changed]);
-    // Most votes change one option or two, for which a list would cost more.
-    for (const option of added) {
-      await sql.run(CHOOSE, [world, ballot, option]);
-      await sql.run(COUNT, [world, option, 1]);
-    }
-    for (const option of removed) {
-      await sql.run(REJECT, [world, ballot, option]);
-      await sql.run(COUNT, [world, option, -1]);
-    }
-  }
-
   return {
     async create(world: string, room: string, draft: PollDraft): Promise<Poll> {
-      expectRoom((await sql.one<Place>(FIND_PLACE, [world, room, null]))!);
+      expectRoom((await sql.one<RoomAndUser>(FIND_PLACE, [world, room, null]))!);
       const { row, options: added, poll } = newPoll(room, draft);
       const number = await sql.value<number>(INSERT, [world, room, ...valuesOf(row)]);
       await options.add(world, number!, added);
@@ -165,18 +152,20 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       id: string,
       changes: PollChanges,
       user: string,
-    ): Promise<ItemUpdate<Poll> & { delivery?: Delivery }> {
+    ): Promise<ItemUpdate<Poll> & { delivery?: ChatDelivery }> {
       const found = await find(world, room, id, user);
       expectUser(found);
       const { row, options: present } = found;
-      const { options: asked = [] } = changes;
-      const plan = asked.length > 0 ? planOptions(present, asked) : undefined;
+      const hasVotes = (await sql.one(HAS_VOTES, [world, row.number])) !== undefined;
+      const plan = planOf(row, present, changes);
+      const keepsOptions = row.poll_type === "rank" || row.poll_type === "quiz";
+      if (plan && hasVotes && keepsOptions) expectSameOptions(present, plan);
       const unpinned = changes.is_pinned ? await unpin(world, room, id) : undefined;
       const left = plan ? await options.replace(world, row.number, present, plan) : present;
-      const changed = changedPoll(row, changes, left);
+      const changed = changedPoll(row, changes, left, hasVotes);
       if (changed.poll_type === "choice" && row.poll_type !== "choice") {
-        // Ballots with several choices would break the rule of the poll, and dropping some of
-        // them would change votes that people have cast.
+        // Ballots with several choices would violate the new poll type, and dropping some of the
+        // choices would alter votes that people have cast.
         const isBroken = await sql.one(HAS_LONG_BALLOT, [world, row.number]);
         if (isBroken) throw severalChosen();
       }
@@ -184,8 +173,10 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       const [before, after] = [toPoll(row, present), toPoll(changed, left)];
       log.append(world, updatedPoll(before, after));
       if (unpinned !== undefined) log.append(world, unpinnedPoll(room, unpinned));
-      // The poll is known before the event that names it.
-      const delivery = isOpened(row, changed) ? await announce(world, room, id, user) : undefined;
+      // The entry for the poll must precede the chat event that names the poll.
+      const delivery = isAnnounced(row, changed)
+        ? await announce(world, room, id, user)
+        : undefined;
       return {
         before,
         after,
@@ -208,17 +199,51 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       room: string,
       id: string,
       user: string,
-      named: readonly string[],
-    ): Promise<{ poll: Poll; options: string[] }> {
+      vote: PollVote,
+    ): Promise<{ poll: Poll; options: string[]; hasVote: boolean }> {
       const found = await find(world, room, id, user);
       expectActive(found);
-      const { row, options, chosen } = found;
-      const { added, removed, answer } = castIn(row, options, named, chosen);
-      if (added.length + removed.length > 0) {
-        await saveBallot(world, row.number, user, { added, removed });
+      const { row, options } = found;
+      const before = await ballots.of(world, row, user);
+      const after = castIn(row, options, vote, before);
+      if (!isSameCast(before, after)) {
+        const at = vote.at ?? Date.now();
+        await ballots.save(world, row, { user, before, after, at });
+        for (const option of options) {
+          option.votes -= Number(before.options.includes(option.number));
+          option.votes += Number(after.options.includes(option.number));
+        }
       }
       log.appendOf(world, user, { type: "poll.voted", room, poll: id });
-      return answer;
+      const chosen = options.filter(({ number }) => after.options.includes(number));
+      return {
+        poll: toPoll(row, options),
+        options: chosen.map(({ id }) => id),
+        hasVote: hasVote(after),
+      };
+    },
+
+    async hideAnswer(
+      world: string,
+      room: string,
+      id: string,
+      answer: string,
+      isHidden: boolean,
+    ): Promise<void> {
+      const { row, options } = await find(world, room, id, null);
+      await ballots.hide(world, row, answer, isHidden);
+      const poll = toPoll(row, options);
+      log.append(world, hiddenAnswer(poll, isHidden));
+    },
+
+    async end(world: string, room: string, id: string, at: number): Promise<boolean> {
+      const found = await sql.one<WholePoll["row"]>(FIND_ENDING, [world, room, id, at]);
+      if (!found) return false;
+      const present = await sql.all<OptionRow>(OPTIONS, [world, found.number]);
+      const changed = changedPoll(found, { state: "closed", at }, present, true);
+      await update(world, changed);
+      log.append(world, updatedPoll(toPoll(found, present), toPoll(changed, present)));
+      return true;
     },
 
     async pin(
@@ -229,7 +254,7 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
     ): Promise<Poll | undefined> {
       const change = { type: "poll.pinned", room, poll: id } as const;
       if (id === null) {
-        const place = (await sql.one<Place>(FIND_PLACE, [world, room, user]))!;
+        const place = (await sql.one<RoomAndUser>(FIND_PLACE, [world, room, user]))!;
         expectRoom(place);
         expectUser(place);
         await unpin(world, room, null);
@@ -252,7 +277,7 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
 }
 
 export const polls = domain({
-  reads: pollReads,
+  reads: (sql) => ({ ...pollReads(sql), ...pollResults(sql) }),
   writes: pollWrites,
-  parameters: { create: 3, update: 5, delete: 3, vote: 5, pin: 4 },
+  parameters: { create: 3, update: 5, delete: 3, vote: 5, pin: 4, hideAnswer: 5, end: 4 },
 });

@@ -1,5 +1,6 @@
 import {
   type DueFavorite,
+  type FavoriteThatMoved,
   MAX_SUBSCRIPTIONS,
   type OwnedSubscription,
   type PushKey,
@@ -14,12 +15,16 @@ const KEEP = `INSERT INTO push_keys (name, public_key, private_key) VALUES ('vap
   ON CONFLICT (name) DO NOTHING`;
 const OF_USERS = `SELECT user_id AS "user", endpoint, p256dh, auth FROM push_subscriptions
   WHERE world_id = $1 AND user_id = ANY ($2) ORDER BY created, endpoint`;
+const MODERATING = `SELECT user_id AS "user", endpoint, p256dh, auth FROM push_subscriptions
+  WHERE world_id = $1 AND moderation = 1 ORDER BY created, endpoint`;
 const HAS_USER = `SELECT 1 FROM users WHERE world_id = $1 AND id = $2
   AND (token_id IS NOT NULL OR client_id IS NOT NULL)`;
-const STORE = `INSERT INTO push_subscriptions (world_id, endpoint, user_id, p256dh, auth, created)
-  VALUES ($1, $2, $3, $4, $5, $6)
+const STORE = `INSERT INTO push_subscriptions 
+    (world_id, endpoint, user_id, p256dh, auth, created, moderation)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
   ON CONFLICT (world_id, endpoint) DO UPDATE SET user_id = excluded.user_id,
-    p256dh = excluded.p256dh, auth = excluded.auth, created = excluded.created`;
+    p256dh = excluded.p256dh, auth = excluded.auth, created = excluded.created,
+    moderation = excluded.moderation`;
 const KEEP_NEWEST = `DELETE FROM push_subscriptions WHERE world_id = $1 AND user_id = $2
   AND endpoint NOT IN (SELECT endpoint FROM push_subscriptions
     WHERE world_id = $1 AND user_id = $2 ORDER BY created DESC, endpoint LIMIT ${MAX_SUBSCRIPTIONS})`;
@@ -38,14 +43,27 @@ const DUE = `SELECT s.world_id AS world, s.id AS session, s.title, s.room_id AS 
     AND NOT EXISTS (SELECT 1 FROM push_claims c
       WHERE c.world_id = s.world_id AND c.name = ${CLAIM_OF})`;
 
+const MOVED = `SELECT s.world_id AS world, s.id AS session, s.title, s.room_id AS room,
+    s.starts_at, f.user_id AS "user",
+    'moved ' || s.id || ' ' || CAST(s.starts_at AS TEXT) || ' ' || COALESCE(s.room_id, '') AS claim
+  FROM program_sessions s JOIN program_favorites f ON f.world_id = s.world_id AND f.session_id = s.id
+  WHERE s.world_id = $1 AND s.id = $2 AND s.state = 'public' AND s.ends_at > CAST($3 AS BIGINT)
+    AND f.moved_start IS NOT NULL AND EXISTS (SELECT 1 FROM push_subscriptions p
+      WHERE p.world_id = f.world_id AND p.user_id = f.user_id)
+  ORDER BY f.number`;
+
 const DAY = 24 * 3_600_000;
 
 const reads = (sql: Reading) => ({
   key: (): Promise<PushKey | undefined> => sql.one<PushKey>(KEY, []),
   of: (world: string, users: readonly string[]): Promise<OwnedSubscription[]> =>
     sql.all<OwnedSubscription>(OF_USERS, [world, users]),
+  moderating: (world: string): Promise<OwnedSubscription[]> =>
+    sql.all<OwnedSubscription>(MODERATING, [world]),
   due: (after: number, until: number): Promise<DueFavorite[]> =>
     sql.all<DueFavorite>(DUE, [after, until]),
+  moved: (world: string, session: string, now: number): Promise<FavoriteThatMoved[]> =>
+    sql.all<FavoriteThatMoved>(MOVED, [world, session, now]),
 });
 
 const writes = (sql: Sql, log: DomainLog) => ({
@@ -57,11 +75,11 @@ const writes = (sql: Sql, log: DomainLog) => ({
   async subscribe(
     world: string,
     user: string,
-    { endpoint, p256dh, auth }: PushSubscription,
+    { endpoint, p256dh, auth, moderation = false }: PushSubscription,
     at: number,
   ): Promise<void> {
     if (!(await sql.one(HAS_USER, [world, user]))) throw absent("user");
-    await sql.run(STORE, [world, endpoint, user, p256dh, auth, at]);
+    await sql.run(STORE, [world, endpoint, user, p256dh, auth, at, moderation ? 1 : 0]);
     const dropped = await sql.run(KEEP_NEWEST, [world, user]);
     if (dropped > 0) log.erased("push_subscriptions");
   },

@@ -20,7 +20,7 @@ import {
   expectRoom,
   expectUser,
   FIND_PLACE,
-  type Place,
+  type RoomAndUser,
   PLACE,
 } from "../rules/preconditions.js";
 import {
@@ -41,8 +41,9 @@ const LIST = `SELECT ${QUESTION_COLUMNS} FROM questions AS q
   WHERE ${IN_ROOM} ORDER BY q.number LIMIT $3 OFFSET $4`;
 
 /**
- * @param conditions each with an index for it. No question meets two of them.
- * @param pinned which pinned question is seen.
+ * Builds the statement that reads the questions that a user sees.
+ * @param conditions mutually exclusive conditions, each with its own index.
+ * @param pinned the condition under which a pinned question is visible.
  */
 function seeing(conditions: readonly string[], pinned: string): string {
   const newest = conditions.map(
@@ -51,7 +52,7 @@ function seeing(conditions: readonly string[], pinned: string): string {
         SELECT q.number FROM questions AS q WHERE ${IN_ROOM} AND q.is_pinned = 0 AND ${condition}
         ORDER BY q.number DESC LIMIT $4) AS newest${i}`,
   );
-  // The pinned one counts first, and is there however large it is.
+  // The pinned question is first in the order, and is included regardless of its size.
   return `WITH found AS (
       ${newest.join(" UNION ALL ")} UNION ALL
       SELECT q.number FROM questions AS q WHERE ${IN_ROOM} AND q.is_pinned = 1 AND (${pinned})),
@@ -65,13 +66,14 @@ function seeing(conditions: readonly string[], pinned: string): string {
 }
 
 const SEE_ALL = seeing(["TRUE"], "TRUE");
-// Thousands may wait for a moderator. Each condition has an index that leaves them out.
+// Thousands of questions may be waiting for a moderator. The index for each condition excludes
+// waiting questions, except the user's own questions.
 const SEE_OWN = seeing(
   ["q.state = 'visible'", "q.sender = $3 AND q.state <> 'visible'"],
   "q.state = 'visible' OR q.sender = $3",
 );
 
-// One line for each vote, and one without an id if the user has hidden questions.
+// Selects a row per vote, plus a row without an id if the user has hidden questions.
 const OF_USER = `SELECT q.id FROM question_votes AS v CROSS JOIN questions AS q
     WHERE v.world_id = $1 AND v.user_id = $3
       AND q.world_id = $1 AND q.number = v.question AND q.room_id = $2
@@ -118,18 +120,18 @@ const questionReads = (sql: Sql) => ({
 const FIND = `SELECT ${PLACE}, ${QUESTION_COLUMNS} FROM (VALUES (1)) AS place
   LEFT JOIN questions AS q ON q.world_id = $1 AND q.room_id = $2 AND q.id = $4`;
 
-/** Finds a question, its room and a user, as writes need them. */
+/** Creates a function that finds a question, its room and a user for a write. */
 const questionFinder =
   (sql: Sql) =>
-  /** @param user none if null. @throws {StoreError} `absent` on `room` or `question`. */
+  /** @param user null if the write concerns no user. @throws {StoreError} `absent` on `room` or `question`. */
   async (
     world: string,
     room: string,
     id: string,
     user: string | null,
-  ): Promise<Place & QuestionRow> => {
+  ): Promise<RoomAndUser & QuestionRow> => {
     const params = [world, room, user, id];
-    const found = (await sql.one<Place & QuestionRow>(FIND, params))!;
+    const found = (await sql.one<RoomAndUser & QuestionRow>(FIND, params))!;
     expectRoom(found);
     if ((found.id as unknown) === null) throw absent("question");
     return found;
@@ -155,14 +157,15 @@ const COUNT =
 
 const REMOVE = "DELETE FROM questions WHERE world_id = $1 AND number = $2";
 
-function questionWrites(sql: Sql, log: DomainLog) {
+/** The writes of questions, also for moderators who decide about reports. */
+export function questionWrites(sql: Sql, log: DomainLog) {
   const find = questionFinder(sql);
 
-  /** @returns the id of the question whose pin ended. */
+  /** @returns the id of the question that was unpinned, if any. */
   const unpin = (world: string, room: string, moderator: string | null, except: string | null) =>
     sql.value<string>(UNPIN, [world, room, moderator, except]);
 
-  /** Writes a question, and ends the pin of another if it is pinned. */
+  /** Writes a question. If it is pinned, unpins any other question in the room. */
   async function save(world: string, row: QuestionRow) {
     const { id, room, number, moderator } = row;
     const unpinned = row.is_pinned ? await unpin(world, room, moderator, id) : undefined;
@@ -175,7 +178,7 @@ function questionWrites(sql: Sql, log: DomainLog) {
   return {
     async create(world: string, room: string, draft: QuestionDraft): Promise<Question> {
       const params = [world, room, draft.sender];
-      const place = (await sql.one<Place>(FIND_PLACE, params))!;
+      const place = (await sql.one<RoomAndUser>(FIND_PLACE, params))!;
       expectRoom(place);
       expectActive(place);
       const row = newQuestionRow(room, draft);
@@ -249,7 +252,7 @@ function questionWrites(sql: Sql, log: DomainLog) {
       const change = { type: "question.pinned", room, question: id } as const;
       if (id === null) {
         const params = [world, room, moderator];
-        const place = (await sql.one<Place>(FIND_PLACE, params))!;
+        const place = (await sql.one<RoomAndUser>(FIND_PLACE, params))!;
         expectRoom(place);
         expectUser(place);
         await unpin(world, room, moderator, null);

@@ -1,15 +1,19 @@
 import { StoreError } from "../contract/store.js";
 import { searchMessages } from "./chat/search.js";
-import type { Found, SearchKind, Sql, Wanted } from "./domain.js";
+import type { SearchAnswer, SearchKind, Sql, Wanted } from "./domain.js";
 import { searchRooms } from "./rooms/room-lists.js";
 import { searchUsers } from "./users/user-search.js";
 
 /**
- * The reads that may look at very many rows of a world, by the kind of their records. They take
- * turns: in SQLite in a thread, and in PostgreSQL in the database.
+ * The reads that may scan a large number of a world's rows, by kind. They are queued. With SQLite,
+ * they run in a separate thread; with PostgreSQL, in the database.
  */
 const searches: {
-  readonly [K in SearchKind]: (sql: Sql, world: string, wanted: Wanted<K>) => Promise<Found<K>>;
+  readonly [K in SearchKind]: (
+    sql: Sql,
+    world: string,
+    wanted: Wanted<K>,
+  ) => Promise<SearchAnswer<K>>;
 } = { rooms: searchRooms, users: searchUsers, messages: searchMessages };
 
 export const runSearch = <K extends SearchKind>(
@@ -17,9 +21,9 @@ export const runSearch = <K extends SearchKind>(
   sql: Sql,
   world: string,
   wanted: Wanted<K>,
-): Promise<Found<K>> => searches[kind](sql, world, wanted);
+): Promise<SearchAnswer<K>> => searches[kind](sql, world, wanted);
 
-/** How many searches of one kind in one world may wait for their turn. */
+/** Maximum number of waiting searches of one kind in one world. */
 const MAX_PENDING = 64;
 
 interface Waiting {
@@ -29,26 +33,26 @@ interface Waiting {
 }
 
 /**
- * Runs searches, a few at a time. Worlds take turns, and so do the kinds of searches in a world: no
- * crowd holds up all others.
+ * Runs a few searches at a time. Alternates between worlds, and between kinds of searches in a
+ * world, so that no crowd holds up everyone else.
  */
 export class SearchQueue {
-  /** The waiting searches, by kind and world. The next turn comes first. */
+  /** The waiting searches, by kind and world. The first search in the first list runs next. */
   readonly #pending = new Map<string, Waiting[]>();
   readonly #maxRunning: number;
   #running = 0;
 
-  /** @param maxRunning how many searches run at once. */
   constructor(maxRunning: number) {
     this.#maxRunning = maxRunning;
   }
 
   /**
-   * @param kind the kind of records.
-   * @param search runs when its turn comes.
-   * @param signal aborts when the client no longer waits for the answer.
-   * @throws {StoreError} `busy` when too many searches wait, or if it is aborted before
-   *   its turn; and the errors of `search`.
+   * Queues a search.
+   * @param kind the kind of search.
+   * @param search called when the search reaches the front of the queue.
+   * @param signal aborts when the client no longer waits for the result.
+   * @throws {StoreError} `busy` when too many searches are waiting, or if this search is aborted
+   * before it runs; otherwise, the errors of `search`.
    */
   run<T>(
     kind: SearchKind,
@@ -76,7 +80,7 @@ export class SearchQueue {
       const [turn] = this.#pending;
       if (!turn) return;
       const [key, [next, ...others]] = turn;
-      // The rest of them wait for all others.
+      // The remaining searches of this kind and world move to the back of the queue.
       this.#pending.delete(key);
       if (others.length > 0) this.#pending.set(key, others);
       this.#running++;
@@ -90,7 +94,6 @@ export class SearchQueue {
     }
   }
 
-  /** Frees the places of aborted searches. */
   #dropAborted(): void {
     for (const [key, waiting] of this.#pending) {
       const left = waiting.filter(({ signal }) => !signal?.aborted);

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** How many rows a statement takes at most, and about how many characters. */
+/** Maximum size of a statement's input, in rows and (approximately) in characters. */
 const MAX_ROWS = 5000;
 const MAX_CHARACTERS = 4 * 1024 * 1024;
 
 /**
- * Cuts a list into slices that a statement can take.
- * @param sizeOf about how many characters an entry has.
+ * Splits a list into slices that each fit into one statement.
+ * @param sizeOf returns an entry's approximate size, in characters.
  */
 export function* slices<T>(entries: Iterable<T>, sizeOf: (entry: T) => number): Generator<T[]> {
   let slice: T[] = [];
@@ -22,49 +22,50 @@ export function* slices<T>(entries: Iterable<T>, sizeOf: (entry: T) => number): 
   if (slice.length > 0) yield slice;
 }
 
-/** How long one slice of long work should keep other writes waiting, in milliseconds. */
+/** Target duration for which one slice of long work holds up other writes, in milliseconds. */
 const GOAL_MS = 10;
 
 /**
- * How many rows a slice has at least and at most. The least take some milliseconds: on a slow disk, the
- * commit takes most of the time, and fewer rows would not make it shorter.
+ * Minimum and maximum rows per slice. Even the minimum takes some milliseconds: on a slow disk, the
+ * commit takes most of the time, so fewer rows would not be faster.
  */
-const LEAST_ROWS = 200;
-const MOST_ROWS = 1000;
+const MIN_SLICE_ROWS = 200;
+const MAX_SLICE_ROWS = 1000;
 
 /**
- * The shortest and the longest pause after a slice, in milliseconds. In the shortest, another process
- * that waits for the lock of SQLite asks for it at least twice.
+ * Minimum and maximum pause after a slice, in milliseconds. Another process that waits for the
+ * SQLite lock retries at least twice even during the shortest pause.
  */
 const SHORTEST_PAUSE_MS = 6;
 const LONGEST_PAUSE_MS = 25;
 
 /**
- * Work on many rows, cut into writes that are short enough for others to wait for. Writes of this
- * process come in between by themselves, and those of other processes during the pauses.
+ * Splits work on many rows into short writes, so that other writes need not wait long. Other writes
+ * from this process run between the slices in any case; writes from other processes run during the
+ * pauses.
  */
 export class SlicedWork {
-  #rows = LEAST_ROWS;
+  #rows = MIN_SLICE_ROWS;
   #pause = 0;
 
   get rows(): number {
     return this.#rows;
   }
 
-  /** Runs one slice. The next one has as many rows as fit the time. */
+  /** Runs one slice, then adjusts the number of rows in the next slice to the target duration. */
   async slice<T>(write: () => Promise<T>): Promise<T> {
-    // No pause follows the last slice.
+    // Pause before a slice rather than after it, so that no pause follows the last slice.
     if (this.#pause > 0) await sleep(this.#pause);
     const started = performance.now();
     const result = await write();
-    const took = performance.now() - started;
-    const fitting = Math.floor((this.#rows * GOAL_MS) / took);
-    this.#rows = Math.max(LEAST_ROWS, Math.min(fitting, 2 * this.#rows, MOST_ROWS));
-    this.#pause = Math.max(SHORTEST_PAUSE_MS, Math.min(took, LONGEST_PAUSE_MS));
+    const elapsed = performance.now() - started;
+    const fitting = Math.floor((this.#rows * GOAL_MS) / elapsed);
+    this.#rows = Math.max(MIN_SLICE_ROWS, Math.min(fitting, 2 * this.#rows, MAX_SLICE_ROWS));
+    this.#pause = Math.max(SHORTEST_PAUSE_MS, Math.min(elapsed, LONGEST_PAUSE_MS));
     return result;
   }
 
-  /** Runs slices until one says that it was the last. @param write gets how many rows it should have. */
+  /** Runs slices until a slice reports that it was the last. @param write receives the number of rows to process. */
   async run(write: (rows: number) => Promise<boolean>): Promise<void> {
     while (!(await this.slice(() => write(this.#rows))));
   }

@@ -1,11 +1,11 @@
 import { randomUUID } from "node:crypto";
-import { given } from "../../schemas/plain/given.js";
+import { definedFields } from "../../schemas/plain/given.js";
 import { changesBetween, type FieldChange } from "../contract/audit-store.js";
 import { type PageSelection, StoreError } from "../contract/store.js";
 import {
   MAX_WEBHOOKS,
   MOVE,
-  type Webhook,
+  type WebhookRecord,
   type WebhookChanges,
   type WebhookSettings,
   type WebhookState,
@@ -52,16 +52,16 @@ const NOTE = `UPDATE webhooks SET position = $5, delivered_at = $6, failing_sinc
     last_status = $8, last_error = $9, next_try_at = $10, attempts = $11
   WHERE world_id = $1 AND id = $2 AND revision = $3 AND holder = $4`;
 
-/** With a new revision, so that a position that its holder stores late fails. */
+/** Increments the revision, so that the holder can no longer store a position. */
 const DISABLE = `UPDATE webhooks SET enabled = 0, revision = revision + 1
   WHERE world_id = $1 AND id = $2`;
 
-type Row = Omit<Webhook, "types" | "enabled"> & {
+type Row = Omit<WebhookRecord, "types" | "enabled"> & {
   types: string;
   enabled: number;
 };
 
-const toWebhook = ({ types, enabled, ...row }: Row): Webhook => ({
+const toWebhook = ({ types, enabled, ...row }: Row): WebhookRecord => ({
   ...row,
   types: JSON.parse(types) as string[],
   enabled: enabled === 1,
@@ -71,7 +71,10 @@ const toListed = ({ number, ...row }: Row & { number: number }) => ({ ...toWebho
 
 const FIELDS = ["url", "types", "enabled", "description"];
 
-/** Which settings differ. The path of an address may be a secret of its receiver, so only the host stays. */
+/**
+ * Returns the settings that differ between two states. Reduces each URL to its origin, because the
+ * path may contain a secret that belongs to the receiver.
+ */
 const changesOf = (before: WebhookSettings | null, after: WebhookSettings | null): FieldChange[] =>
   changesBetween(before, after, FIELDS).map((change) =>
     change.field === "url"
@@ -97,12 +100,12 @@ export const webhookReads = (sql: Reading) => ({
       return { count, webhooks: rows.map(toListed) };
     }),
 
-  async get(world: string, id: string): Promise<Webhook | undefined> {
+  async get(world: string, id: string): Promise<WebhookRecord | undefined> {
     const row = await sql.one<Row>(GET, [world, id]);
     return row && toWebhook(row);
   },
 
-  enabled: async (): Promise<Webhook[]> => (await sql.all<Row>(ENABLED)).map(toWebhook),
+  enabled: async (): Promise<WebhookRecord[]> => (await sql.all<Row>(ENABLED)).map(toWebhook),
 });
 
 export const webhookWrites = (sql: Sql, log: DomainLog) => {
@@ -110,7 +113,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
     world: string,
     id: string,
     revisions?: readonly number[],
-  ): Promise<Webhook> {
+  ): Promise<WebhookRecord> {
     const row = await sql.one<Row>(GET, [world, id]);
     if (!row) throw absent("webhook");
     if (revisions && !revisions.includes(row.revision)) throw changed();
@@ -135,7 +138,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
   }
 
   return {
-    async create(world: string, settings: WebhookSettings, secret: string): Promise<Webhook> {
+    async create(world: string, settings: WebhookSettings, secret: string): Promise<WebhookRecord> {
       if (!(await sql.one(HAS_WORLD, [world]))) throw absent("world");
       if (Number(await sql.value(COUNT, [world])) >= MAX_WEBHOOKS) {
         throw new StoreError(
@@ -166,9 +169,9 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       id: string,
       { position, secret, ...changes }: WebhookChanges,
       revisions?: readonly number[],
-    ): Promise<Webhook> {
+    ): Promise<WebhookRecord> {
       const before = await expect(world, id, revisions);
-      const after = { ...before, ...given(changes) };
+      const after = { ...before, ...definedFields(changes) };
       const begins = position !== undefined || changes.enabled === true;
       const edits = [
         ...changesOf(before, after),
@@ -177,7 +180,8 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
           "cursor",
         ]),
       ];
-      // An entry in any case, as it ends a delay in the process that delivers.
+      // Append the entry even without changes, because it cancels a retry delay in the delivering
+      // process.
       record(world, "webhook.updated", id, edits);
       await sql.run(UPDATE, [
         world,
@@ -207,7 +211,7 @@ export const webhookWrites = (sql: Sql, log: DomainLog) => {
       world: string,
       id: string,
       holder: string | null,
-      seen: Pick<Webhook, "holder" | "beat">,
+      seen: Pick<WebhookRecord, "holder" | "beat">,
     ): Promise<boolean> => (await sql.run(HOLD, [world, id, holder, seen.holder, seen.beat])) > 0,
 
     async beat(world: string, holder: string): Promise<void> {

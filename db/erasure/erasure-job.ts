@@ -1,45 +1,48 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Counts } from "../contract/store.js";
+import type { StoreCounts } from "../contract/store.js";
 import { eraseRemains, findRemains } from "../domains/chat/chat-erasing.js";
 import type { DomainLog, Sql } from "../domains/domain.js";
 import { abandonedSince, findAbandoned, removeAbandoned } from "../domains/worlds/removal.js";
 import { IS_KNOWN } from "../rules/rows.js";
 import { detach } from "../runtime.js";
 
-/** How an engine removes the bytes of what was erased. */
+/** Removes the remaining bytes of erased data, in an engine-specific manner. */
 export interface Eraser {
-  /** When the first of what is left was erased, in milliseconds since 1970; undefined if nothing is left. */
+  /**
+   * Returns the time of the oldest pending erasure, in milliseconds since 1970, or undefined if
+   * nothing is pending.
+   */
   oldest(): Promise<number | undefined>;
-  /** Does what can be done now. @throws if something keeps the bytes from being removed. */
+  /** Does as much work as is possible now. @throws if something prevents the bytes from being removed. */
   run(urgency: Urgency): Promise<Round>;
-  /** Runs nothing more. */
+  /** Stops the eraser. */
   close(): Promise<void>;
 }
 
 /**
- * When work may be done that writers could notice: `idle` while nothing is written, `last` as well,
- * but without waiting for such a moment, and `now` in any case.
+ * When to do work that may delay writers: `idle` waits until nothing is being written, `last` skips
+ * the work if something is being written, and `now` never waits.
  */
 export type Urgency = "idle" | "last" | "now";
 
 export interface Round {
-  /** After how many milliseconds there is more to do; undefined if there is nothing. */
+  /** Milliseconds until more work is due, or undefined if no work is left. */
   readonly pause: number | undefined;
-  /** What took a round, such as "rewrote users". */
+  /** The work done in the round, for example "rewrote users". */
   readonly done: readonly string[];
 }
 
-/** How many events of deleted channels one transaction erases. It takes some milliseconds. */
+/** Maximum number of events in deleted channels that one transaction erases. Takes a few milliseconds. */
 const EVENTS_PER_SLICE = 1000;
 
-/** The shortest pause between two slices, which leaves room for other writes. */
+/** Minimum pause between two slices, to make room for other writes. */
 export const SHORTEST_PAUSE_MS = 10;
 
 /**
- * Removes some rows of a world that a process has abandoned, or else erases some events of a
- * deleted channel.
- * @param rows how many rows of a world one transaction removes.
- * @param write runs work in a transaction of a world.
+ * Removes rows from an abandoned world or, if no world is abandoned, erases events in a deleted
+ * channel.
+ * @param rows maximum number of a world's rows that one transaction removes.
+ * @param write runs work in a transaction on one world.
  * @returns undefined if nothing is left.
  */
 export async function eraseSlice(
@@ -66,32 +69,35 @@ export async function eraseSlice(
   return over("erased messages of deleted channels");
 }
 
-/** How soon the job follows an erasure, in milliseconds: several share it. */
+/** Delay between an erasure and the next round, in milliseconds, so that several erasures share a round. */
 const SOON_MS = 1000;
 
-/** How often it looks for what another process has left, in milliseconds. That process has as long itself. */
+/**
+ * Interval between checks for work left by other processes, in milliseconds. Also the minimum age
+ * of such work, so that the other processes have time to finish it themselves.
+ */
 const PATROL_MS = 10_000;
 
-/** The pauses after failures: at first, and at most, in milliseconds. */
+/** Minimum and maximum delay before a retry, in milliseconds. */
 const FIRST_RETRY_MS = 100;
 const LONGEST_RETRY_MS = 10_000;
 
-/** How long a closing job continues, and how often it retries after failures. */
+/** Time limit for closing a job, in milliseconds, and the maximum number of consecutive failures. */
 const LAST_MS = 2000;
 const LAST_TRIES = 5;
 
-/** From how long on a round is worth a line in the log of operators, in milliseconds. */
+/** Minimum duration of rounds that are reported in the operator's log, in milliseconds. */
 const LONG_MS = 1000;
 
 interface JobOptions {
   readonly log?: MaintenanceLog | undefined;
-  /** After how long a failing erasure is logged, in milliseconds. */
+  /** Time after which a failing erasure is logged, in milliseconds. */
   readonly overdueAfter?: number | undefined;
 }
 
 /**
- * The maintenance job of a process: removes erased bytes from the database files soon after an
- * erasure, without blocking writes, and logs failures that persist.
+ * A process's maintenance job: removes erased bytes from the database files soon after an erasure,
+ * without blocking writes, and logs failures that persist.
  */
 export class ErasureJob {
   readonly #eraser: Eraser;
@@ -100,9 +106,9 @@ export class ErasureJob {
   readonly #patrol: NodeJS.Timeout;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
-  /** Whether something is left that this process knows of. */
+  /** Whether this process knows of pending work. */
   #isLeft = false;
-  /** Whether something was erased since the present round began. */
+  /** Whether anything has been erased since the current round began. */
   #isNew = false;
   #retry = FIRST_RETRY_MS;
   #isClosed = false;
@@ -112,7 +118,7 @@ export class ErasureJob {
     this.#log = log;
     this.#overdue = new OverdueErasures(log, overdueAfter);
     this.#patrol = setInterval(() => detach(this.#look(PATROL_MS)), PATROL_MS).unref();
-    // A killed process may have left something.
+    // A killed process may have left work behind.
     detach(this.#look(0));
   }
 
@@ -121,7 +127,7 @@ export class ErasureJob {
     this.#schedule(SOON_MS);
   }
 
-  /** Finishes what can be finished soon, and ends. */
+  /** Does as much of the pending work as possible within a short time, and then stops the job. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -132,14 +138,14 @@ export class ErasureJob {
       try {
         await finishErasures(this.#eraser, "last", { limit: LAST_MS, tries: LAST_TRIES });
       } catch (error) {
-        // The next process continues.
+        // Another process will finish the work.
         this.#overdue.failed(error);
       }
     }
     await this.#eraser.close();
   }
 
-  /** @param age from how many milliseconds on what is left is the work of this process. */
+  /** @param age minimum age of pending work for this process to take it over, in milliseconds. */
   async #look(age: number): Promise<void> {
     if (this.#isLeft) return;
     try {
@@ -163,7 +169,7 @@ export class ErasureJob {
     }, pause).unref();
   }
 
-  /** @returns after how many milliseconds it runs again; undefined if nothing is left. */
+  /** @returns the number of milliseconds until the next run, or undefined if no work is left. */
   async #run(): Promise<number | undefined> {
     this.#isNew = false;
     const started = performance.now();
@@ -188,10 +194,10 @@ export class ErasureJob {
 }
 
 /**
- * Runs rounds until nothing is left.
- * @param bounds how long, in milliseconds, and how many failures in a row it survives.
- * @returns what was done.
- * @throws the error of the last failure.
+ * Runs rounds until no work is left, or until the time limit.
+ * @param bounds the time limit, in milliseconds, and the maximum number of consecutive failures.
+ * @returns the work that was done.
+ * @throws the last error, if too many rounds fail or a round fails after the time limit.
  */
 export async function finishErasures(
   eraser: Eraser,
@@ -206,7 +212,7 @@ export async function finishErasures(
       all.push(...done);
       if (pause === undefined || performance.now() > deadline) return all;
       failures = 0;
-      // An ending process need not leave pauses to other writes.
+      // An exiting process does not have to make room for other writes.
       if (urgency !== "last") await sleep(pause);
     } catch (error) {
       if (++failures > tries || performance.now() > deadline) throw error;
@@ -215,24 +221,21 @@ export async function finishErasures(
   }
 }
 
-/** Takes lines about maintenance, such as a log of the server. */
+/** A log for lines about maintenance, such as the server's log. */
 export interface MaintenanceLog {
-  /** Gets what each round of the maintenance did. */
+  /** Receives the work done in each round. */
   debug?(line: string): void;
   info(line: string): void;
   error(line: string): void;
 }
 
-/** After how long an erasure that keeps failing is an error in the log, in milliseconds. */
+/** Time after which a persistently failing erasure is logged as an error, in milliseconds. */
 const OVERDUE_MS = 60_000;
 
-/** How often that is repeated, in milliseconds. */
+/** Interval at which the error about a failing erasure is repeated, in milliseconds. */
 const REPEAT_MS = 60 * 60_000;
 
-/**
- * Logs erasures that keep failing. Their requests were answered with success, so only the operator
- * can act on them.
- */
+/** Logs erasures that keep failing. The requests behind them have already succeeded, so only the operator can act. */
 export class OverdueErasures {
   readonly #log: MaintenanceLog | undefined;
   readonly #overdueAfter: number;
@@ -245,9 +248,10 @@ export class OverdueErasures {
   }
 
   /**
-   * An attempt failed.
-   * @param now as `performance.now` gives it.
-   * @param isKnown whether something is left; otherwise only the look at it failed.
+   * Records a failed attempt.
+   * @param now a `performance.now()` timestamp.
+   * @param isKnown whether work is known to be pending. Otherwise, only the check for pending work
+   * failed.
    */
   failed(reason: unknown, now = performance.now(), isKnown = true): void {
     this.#since ??= now;
@@ -260,7 +264,7 @@ export class OverdueErasures {
     this.#log?.error(`${what} in the files of the database for ${seconds} seconds: ${message}`);
   }
 
-  /** An attempt succeeded. @param isLeft whether there is more, which waits for its time. */
+  /** Records a successful attempt. @param isLeft whether work is left that is not due yet. */
   succeeded(isLeft = false): void {
     if (this.#reported !== undefined) {
       if (isLeft) return;
@@ -270,41 +274,42 @@ export class OverdueErasures {
   }
 }
 
-// Writes keep the sums of rooms and bytes up to date, and users are counted in an index. So no
-// count reads the rows of a table that grows.
+// Writes maintain the totals of rooms and bytes, and users are counted with an index, so that no
+// query scans a growing table.
 const COUNTS = `SELECT (SELECT count(*) FROM worlds) AS worlds,
   (SELECT coalesce(sum(rooms), 0) FROM view_groups) AS rooms,
   (SELECT count(*) FROM users WHERE ${IS_KNOWN}) AS users,
   (SELECT coalesce(sum(file_bytes), 0) FROM worlds) AS "fileBytes",
   (SELECT min(at) FROM erasures) AS oldest`;
 
-/** How much a store holds. @param databaseBytes the size of its files. */
+/** Returns a store's statistics. @param databaseBytes returns the size of the database. */
 export async function countsIn(
   sql: Sql,
   databaseBytes: () => number | Promise<number>,
-): Promise<Counts> {
+): Promise<StoreCounts> {
   const { oldest, ...counts } = (await sql.one<
-    Omit<Counts, "erasureAge" | "databaseBytes"> & { oldest: number | null }
+    Omit<StoreCounts, "erasureAge" | "databaseBytes"> & { oldest: number | null }
   >(COUNTS))!;
   return { ...counts, databaseBytes: await databaseBytes(), erasureAge: ageOf(oldest) };
 }
 
-// A write that erases data adds a row to the table `erasures` for each table whose pages may still
-// hold the bytes. The job that removes the bytes deletes these rows. So the job of another process
-// continues after a kill, and every process can tell the age of the oldest pending erasure.
+// A write that erases data adds a row to `erasures` for each table whose pages may still contain
+// the bytes. The job deletes these rows once it has removed the bytes. If a process is killed,
+// another process's job can therefore continue, and every process can determine the age of the
+// oldest pending erasure.
 
-/** The subject that stands for the write-ahead log of SQLite. */
+/** The subject that represents SQLite's write-ahead log. */
 export const WAL = "wal";
 
-/** After how long bytes in the write-ahead log are overdue, in milliseconds. */
+/** Age at which bytes in the write-ahead log are overdue, in milliseconds. */
 const WAL_OVERDUE_MS = 60_000;
 
 export const TABLE_OVERDUE_MS = 24 * 3_600_000;
 
 /**
- * When the first of what is left was erased, in milliseconds since 1970; undefined if nothing is
- * left. The events of deleted channels, and the rows of worlds that a process has abandoned, are not
- * even erased yet.
+ * Returns the time of the oldest pending erasure, in milliseconds since 1970, or undefined if
+ * nothing is pending. Events in deleted channels and rows of abandoned worlds also count, although
+ * they have not been erased at all yet.
  */
 export async function oldestErasure(sql: Sql): Promise<number | undefined> {
   const found = await sql.value<number | null>(
@@ -315,11 +320,14 @@ export async function oldestErasure(sql: Sql): Promise<number | undefined> {
   return found ?? abandonedSince(sql);
 }
 
-/** The seconds since a time, in milliseconds since 1970; 0 if there is none. */
+/** Returns the number of seconds since a time in milliseconds since 1970, or 0 if no time is given. */
 const ageOf = (oldest: number | null | undefined): number =>
   typeof oldest === "number" ? Math.max(0, (Date.now() - oldest) / 1000) : 0;
 
-/** What `foyer check` says of erasures that should be over by now. A server finishes what a killed process has left. */
+/**
+ * Returns the findings of `foyer check` about overdue erasures. Recent erasures are not reported,
+ * because a running server finishes the work of a killed process.
+ */
 export async function overdueErasures(sql: Sql): Promise<string[]> {
   const now = Date.now();
   const oldest = await sql.value<number | null>(

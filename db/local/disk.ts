@@ -6,17 +6,14 @@ import { promisify } from "node:util";
 import type { ByteRange, StoredBytes } from "../contract/file-store.js";
 import { StoreError } from "../contract/store.js";
 
-// Reads and writes of files that survive a power cut.
+// Reads and writes files that survive a power failure.
 
-/**
- * How many bytes are written at once. Handing a write to another thread costs as
- * much as writing a few chunks of a socket.
- */
+/** Bytes per write. Dispatching a write to another thread costs as much as writing a few chunks from a socket. */
 const BLOCK = 512 * 1024;
 
 /**
- * Writes a source to a new file and syncs it to the disk.
- * @param modified the time that the file gets, if the file system can keep it.
+ * Writes a source to a new file and syncs it to disk.
+ * @param modified the modification time to set, if the file system supports it.
  */
 export async function write(
   path: string,
@@ -45,7 +42,7 @@ export async function write(
   return { size, sha256: sha256.digest("hex") };
 }
 
-/** The errors of a file system that keeps no times, or cannot keep this one. */
+/** Error codes from file systems that cannot store file times, or cannot store the given time. */
 const TIMELESS = new Set([
   "EACCES",
   "EINVAL",
@@ -64,7 +61,7 @@ async function setTime(file: FileHandle, time: Date): Promise<void> {
   }
 }
 
-/** Writes all chunks. A single call may write less, as on a disk that is almost full. */
+/** Writes all chunks. A single `writev` may write fewer bytes, for example on an almost full disk. */
 async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   let { bytesWritten: done } = await file.writev(chunks);
   for (const chunk of chunks) {
@@ -73,7 +70,7 @@ async function writeAll(file: FileHandle, chunks: Uint8Array[]): Promise<void> {
   }
 }
 
-/** Groups chunks into blocks of at least {@link BLOCK} bytes, except the last. */
+/** Groups chunks into blocks of at least {@link BLOCK} bytes. Only the last block may be smaller. */
 async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array[]> {
   let chunks: Uint8Array[] = [];
   let size = 0;
@@ -88,10 +85,10 @@ async function* inBlocks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint
   if (size > 0) yield chunks;
 }
 
-// A stream of a file descriptor is faster than one of a FileHandle.
+// Streams from a raw file descriptor are faster than streams from a FileHandle.
 const openNumber = promisify(fs.open);
 
-/** The file system for a stream of known length. Reading nothing is an error. */
+/** File system functions for a stream of known length, for which an empty read is an error. */
 const strictly = {
   close: fs.close,
   read: ((fd, buffer, offset, length, position, done) => {
@@ -103,9 +100,9 @@ const strictly = {
 };
 
 /**
- * Opens a part of a file.
- * @returns its bytes, as a stream that fails if the file is too short; undefined
- *   if there is no file.
+ * Opens a range of a file.
+ * @returns a stream of the range's bytes, which fails if the file is too short, or undefined if the
+ * file does not exist.
  */
 export async function readPart(
   path: string,
@@ -120,14 +117,14 @@ export async function readPart(
   return fs.createReadStream("", { fd, start, end, fs: strictly });
 }
 
-/** The syncs that have not begun yet, by folder. */
+/** Syncs that have not started yet, by folder. */
 const dueSyncs = new Map<string, Promise<void>>();
-/** The latest sync of each folder, begun or not. */
+/** The latest sync of each folder, whether or not it has started. */
 const lastSyncs = new Map<string, Promise<void>>();
 
 /**
- * Makes the names in a folder survive a power cut. All callers that ask while a
- * sync of the folder runs share the next one.
+ * Makes the names in a folder durable, so that they survive a power failure. All calls made during
+ * a sync of the folder share the next sync.
  */
 export function syncFolder(path: string): Promise<void> {
   const due = dueSyncs.get(path);
@@ -156,15 +153,15 @@ async function syncNow(path: string): Promise<void> {
   }
 }
 
-/** The text of a file; empty if there is no file. */
+/** Returns the text in a file, or an empty string if the file does not exist. */
 export const readText = (path: string): Promise<string> =>
   unlessMissing(() => readFile(path, "utf8"), "");
 
-/** Deletes a file if it exists. `rm` with `force` does so at twice the cost, as it looks first. */
+/** Deletes a file if it exists. Costs half as much as `rm` with `force`, which checks for the file first. */
 export const unlinked = (path: string): Promise<void> =>
   unlessMissing(() => unlink(path), undefined);
 
-/** The result of `read`, or `otherwise` if the file does not exist. */
+/** Returns the result of `read`, or `otherwise` if the file does not exist. */
 export async function unlessMissing<T>(read: () => Promise<T>, otherwise: T): Promise<T> {
   try {
     return await read();
@@ -175,8 +172,8 @@ export async function unlessMissing<T>(read: () => Promise<T>, otherwise: T): Pr
 }
 
 /**
- * Runs an operation of the file system.
- * @throws {StoreError} `full` or `unusable` in place of its errors.
+ * Runs a file system operation.
+ * @throws {StoreError} `full` or `unusable` in place of the operation's errors.
  */
 export async function asStoreError<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -6,32 +6,35 @@ import Database from "better-sqlite3";
 import { asStoreError, syncFolder, unlessMissing, unlinked, write } from "./disk.js";
 
 /**
- * The folder for the unfinished files of one process. A lock beside it tells
- * whether its process is alive. It is created before the folder and deleted after it.
+ * The folder for one process's unfinished files. A lock next to the folder shows whether the
+ * process is alive. The lock is created before the folder and deleted after the folder.
  */
 export class WorkFolder {
   readonly path: string;
   readonly #root: string;
   #lock: Promise<() => void> | undefined;
 
-  /** @param dataDir has the work folders of all processes in `work`. */
+  /** @param dataDir the folder whose `work` subfolder contains the work folders of all processes. */
   constructor(dataDir: string) {
     this.#root = resolve(dataDir, "work");
     this.path = join(this.#root, randomUUID());
   }
 
-  /** A path in the folder, which exists from then on. @throws {StoreError} `full` or `unusable`. */
+  /**
+   * Returns a new path in the folder, creating the folder if necessary. @throws {StoreError} `full`
+   * or `unusable`.
+   */
   async newPath(): Promise<string> {
     this.#lock ??= this.#make();
     await asStoreError(() => this.#lock!).catch((error: unknown) => {
-      // The fault may be temporary, so the next call tries again.
+      // The failure may be temporary, so let the next call retry.
       this.#lock = undefined;
       throw error;
     });
     return join(this.path, randomUUID());
   }
 
-  /** Keeps bytes in a file, which is deleted when `use` ends. */
+  /** Writes bytes to a temporary file, which is deleted once `use` settles. */
   async withScratch<T>(
     source: AsyncIterable<Uint8Array>,
     use: (path: string) => Promise<T>,
@@ -45,7 +48,7 @@ export class WorkFolder {
     }
   }
 
-  /** The work folders of all processes, alive and dead. */
+  /** Returns the work folders of all processes, alive or dead. */
   async all(): Promise<string[]> {
     const entries = await unlessMissing(() => readdir(this.#root, { withFileTypes: true }), []);
     return entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(this.#root, name));
@@ -53,7 +56,7 @@ export class WorkFolder {
 
   /**
    * Removes the folders of dead processes.
-   * @param settle what has to be done before one is removed.
+   * @param settle called before a folder is removed.
    */
   async sweep(settle: (folder: string) => Promise<void>): Promise<void> {
     for (const folder of await this.all()) {
@@ -69,7 +72,7 @@ export class WorkFolder {
     }
   }
 
-  /** Releases the folder. @param hasRemains whether something in it is for the next sweep. */
+  /** Releases the folder. @param hasRemains whether any of the named files must be left for the next sweep. */
   async close(hasRemains: (names: string[]) => boolean = () => false): Promise<void> {
     const release = await this.#lock?.catch(() => undefined);
     if (!release) return;
@@ -98,16 +101,16 @@ export class WorkFolder {
 }
 
 /**
- * Takes a lock that the operating system releases when this process exits, however
- * it exits: SQLite's lock of a file. A process id would tell less, because ids are
- * reused and mean something else in another container.
+ * Acquires a lock that the operating system releases even if this process crashes: an SQLite file
+ * lock. A process id would be less reliable, because ids are reused and have a different meaning in
+ * another container.
  * @param path a file that serves only as a lock; created if missing.
- * @returns a function that releases the lock; undefined if another process holds it.
+ * @returns a function that releases the lock, or undefined if another process holds the lock.
  */
 export function holdLock(path: string): (() => void) | undefined {
   const db = new Database(path, { timeout: 0 });
   try {
-    // Nothing is ever written, so no journal file is needed.
+    // Nothing is ever written, so a journal file is unnecessary.
     db.pragma("journal_mode = MEMORY");
     db.exec("BEGIN EXCLUSIVE");
     return () => db.close();
@@ -118,15 +121,15 @@ export function holdLock(path: string): (() => void) | undefined {
   }
 }
 
-/** What `mkdtemp` adds to a prefix. */
+/** Matches the suffix that `mkdtemp` adds to a prefix. */
 const RANDOM = /[A-Za-z0-9]{6}$/;
 const LOCK = "backup.lock";
 
 /**
- * Makes a temporary folder for copies of data, and removes it at the end. It also removes the
- * folders beside it that killed processes left, as these have keys in them.
+ * Creates a temporary folder for copies of data, and removes it afterward. Also removes neighboring
+ * folders left by killed processes, because they contain keys.
  * @param prefix the path of the folder, to which six characters are added.
- * @param isAlike whether a name without these characters is of such a folder.
+ * @param isAlike whether a folder name, without these characters, belongs to such a folder.
  */
 export async function withLockedFolder<T>(
   prefix: string,
@@ -163,8 +166,8 @@ export const exists = (path: string): Promise<boolean> =>
   );
 
 /**
- * Copies bytes to a temporary file without a name, so that a killed process leaves nothing.
- * The caller closes it.
+ * Copies bytes to an unlinked temporary file, so that a killed process leaves nothing behind. The
+ * caller must close the file.
  */
 export async function unnamedFile(bytes: AsyncIterable<Uint8Array | string>): Promise<FileHandle> {
   const folder = await mkdtemp(join(tmpdir(), "foyer-"));

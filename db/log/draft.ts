@@ -1,4 +1,4 @@
-import type { FieldChange } from "../contract/audit-store.js";
+import { changedFields, type FieldChange } from "../contract/audit-store.js";
 import { type Author, authorIn, USERS } from "../contract/author.js";
 import {
   type AuditColumns,
@@ -8,49 +8,49 @@ import {
   entryRow,
   type Hint,
   INDEX,
-  type Position,
+  type LogPosition,
   UNAUDITED,
   type Vote,
 } from "./entries.js";
 import { published } from "./log-events.js";
 
-/** Tags are below this number, which is exact in a double. */
+/** Exclusive upper bound for tags, which is exact in a double. */
 const TAGS = 2 ** 47;
 
 type Voted = Extract<Change, { votes: Vote[] }>;
 
-/** A change as a write gives it: of votes, one vote of the author. */
-export type Given = (
+/** A change, as passed by a write. A change to votes contains a single vote by the author. */
+export type GivenEntry = (
   | Exclude<Change, { type: "chat.event" } | Voted>
   | Omit<Extract<Voted, { question: string }>, "votes">
   | Omit<Extract<Voted, { poll: string }>, "votes">
 ) & {
-  /** The fields that an update changed. The entry keeps their names. */
+  /** The fields that an update changed. The entry itself keeps only the names of the fields. */
   readonly changes?: readonly FieldChange[] | undefined;
 };
 
-/** The sources of times and tags for entries. A simulation passes its own. */
+/** The sources of times and tags for entries. A simulation passes its own sources. */
 export interface Stamps {
   tag(): number;
-  /** The time of day, in milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   date(): number;
 }
 
-/** A tag. An attacker gains nothing by guessing one, and random bytes take ten times as long. */
+/** Generates a tag. Guessing a tag is of no use to an attacker, and random bytes take ten times as long. */
 export const tag = (): number => 1 + Math.floor(Math.random() * (TAGS - 1));
 
 const processStamps: Stamps = { tag, date: () => Date.now() };
 
-/** The state of a {@link Draft} to go back to. */
-export interface Mark {
+/** A state to which a {@link LogDraft} can be rolled back. */
+export interface Savepoint {
   readonly entries: number;
   readonly votes: number;
   readonly moves: number;
   readonly callers: number;
 }
 
-/** A caller of the API who is no user, and the name in the token. */
-export interface Caller {
+/** An API caller that is not a user, with the `uid` from its token. */
+export interface ApiCallerRow {
   readonly world_id: string;
   readonly token: string;
   readonly token_id: string;
@@ -58,7 +58,7 @@ export interface Caller {
   readonly at: number;
 }
 
-/** A vote that is not an entry yet. */
+/** A vote that has not been turned into an entry yet. */
 interface Pending {
   readonly world: string;
   readonly change: Omit<Voted, "votes">;
@@ -66,44 +66,48 @@ interface Pending {
 }
 
 /**
- * The entries of one transaction, before it commits. It numbers them from the heads of
- * their worlds, which the transaction has locked.
+ * The entries of one transaction before its commit. The entries' numbers continue from the last
+ * entry in each world's log, which the transaction has locked.
  */
-export class Draft {
-  readonly #headOf: (world: string) => Position;
+export class LogDraft {
+  readonly #headOf: (world: string) => LogPosition;
   readonly #stamps: Stamps;
   readonly audits: boolean;
-  readonly #heads = new Map<string, Position>();
-  /** The heads before each of their changes. */
-  readonly #moves: { readonly world: string; readonly before: Position }[] = [];
+  readonly #heads = new Map<string, LogPosition>();
+  /** The previous head for each change to a head. */
+  readonly #moves: { readonly world: string; readonly before: LogPosition }[] = [];
   readonly #hints: Hint<Entry>[] = [];
-  /** What the audit has of each of them. */
+  /** The audit columns of each entry. */
   readonly #audited: AuditColumns[] = [];
   readonly #votes: Pending[] = [];
-  readonly #callers: Caller[] = [];
+  readonly #callers: ApiCallerRow[] = [];
 
   /**
-   * @param headOf reads the last entry of a world. It is asked once for each world.
-   * @param audits whether the audit is kept.
+   * @param headOf reads the position of a world's last entry; called once per world.
+   * @param audits whether to record audit entries.
    */
-  constructor(headOf: (world: string) => Position, stamps: Stamps = processStamps, audits = true) {
+  constructor(
+    headOf: (world: string) => LogPosition,
+    stamps: Stamps = processStamps,
+    audits = true,
+  ) {
     this.#headOf = headOf;
     this.audits = audits;
     this.#stamps = stamps;
   }
 
-  /** The number of the next entry of a world, which is the id of a chat event that is stored now. */
+  /** Returns the number of a world's next entry, which is also the id of a chat event stored now. */
   next(world: string): number {
     return this.#head(world).seq + 1;
   }
 
-  /** A tag for a chat event that is stored now. */
+  /** Returns a tag for a chat event stored now. */
   newTag(): number {
     return this.#stamps.tag();
   }
 
-  /** Appends an entry. A vote is appended together with the others, at the end. */
-  append(world: string, given: Given, by: Author): void {
+  /** Appends an entry. Votes are collected and appended together at the end. */
+  append(world: string, given: GivenEntry, by: Author): void {
     if (given.type === "question.voted" || given.type === "poll.voted") {
       const { user = "", connection } = by;
       const vote = connection === undefined ? { user } : { user, connection };
@@ -113,17 +117,18 @@ export class Draft {
     const seq = this.next(world);
     const tag = this.newTag();
     const at = this.#stamps.date();
-    // Copied by name: in Node.js 20, a spread or a rest of an object takes microseconds.
+    // Copied by name, because object spread and rest take microseconds in Node.js 20.
     const entry: Record<string, unknown> = { world, seq, tag, at, by };
-    const { changes } = given;
+    const named = "fields" in given && given.fields ? changedFields(...given.fields) : undefined;
+    const { changes = named } = given;
     if (changes) entry.fields = changes.map(({ field }) => field);
     for (const name in given) {
-      if (name !== "changes") entry[name] = given[name as keyof Given];
+      if (name !== "changes") entry[name] = given[name as keyof GivenEntry];
     }
     this.#take(entry as unknown as Entry, changes);
   }
 
-  /** Appends the entry of a chat event, which has the number that is next. */
+  /** Appends the entry for a chat event. The event's id must be the log's next number. */
   put(given: Entry): void {
     this.#put(given, UNAUDITED);
   }
@@ -138,8 +143,9 @@ export class Draft {
   }
 
   /**
-   * Skips some numbers, for the events of an import, which have no hints. An entry has to follow.
-   * @returns the first of them.
+   * Skips numbers for the events in an import, which have no hints. An entry must be appended
+   * afterward.
+   * @returns the first skipped number.
    */
   skip(world: string, count: number): number {
     const { seq, tag } = this.#head(world);
@@ -147,8 +153,8 @@ export class Draft {
     return seq + 1;
   }
 
-  /** The present state, to go back to if the write that follows fails. */
-  mark(): Mark {
+  /** Returns a savepoint to roll back to if the next write fails. */
+  mark(): Savepoint {
     return {
       entries: this.#hints.length,
       votes: this.#votes.length,
@@ -157,8 +163,8 @@ export class Draft {
     };
   }
 
-  /** Drops the entries appended since. */
-  back({ entries, votes, moves, callers }: Mark): void {
+  /** Rolls back to a savepoint. */
+  back({ entries, votes, moves, callers }: Savepoint): void {
     this.#callers.length = callers;
     this.#votes.length = votes;
     this.#hints.length = entries;
@@ -170,8 +176,8 @@ export class Draft {
   }
 
   /**
-   * Ends the draft: votes become one entry for each question or poll.
-   * @returns all entries in their order.
+   * Finishes the draft, combining votes into one entry per question or poll.
+   * @returns the hints about all entries, in order.
    */
   finish(): readonly Hint<Entry>[] {
     const votes = new Map<string, Omit<Pending, "vote"> & { votes: Vote[] }>();
@@ -192,13 +198,13 @@ export class Draft {
     return this.#hints;
   }
 
-  /** The last entry of each world that got one, after {@link finish}. */
+  /** Returns the position of the last entry in each world that has new entries. Call after {@link finish}. */
   heads(): { world: string; seq: number; tag: number }[] {
     const worlds = new Set(this.#hints.map(({ entry }) => entry.world));
     return [...worlds].map((world) => ({ world, ...this.#heads.get(world)! }));
   }
 
-  /** The rows of all entries that are no chat events, after {@link finish}. */
+  /** Returns the rows of all entries except chat events. Call after {@link finish}. */
   rows(): EntryRow[] {
     const rows: EntryRow[] = [];
     for (let i = 0; i < this.#hints.length; i++) {
@@ -209,10 +215,13 @@ export class Draft {
     return rows;
   }
 
-  /** The names of callers who are no users, each once, with the last time. A world may be gone since. */
-  callers(): readonly Caller[] {
+  /**
+   * Returns each API caller that is not a user once, with the time of the caller's last entry. The
+   * caller's world may have been deleted since.
+   */
+  callers(): readonly ApiCallerRow[] {
     if (this.#callers.length < 2) return this.#callers;
-    const last = new Map<string, Caller>();
+    const last = new Map<string, ApiCallerRow>();
     for (const caller of this.#callers) {
       last.set(`${caller.world_id} ${caller.token}`, caller);
     }
@@ -229,19 +238,19 @@ export class Draft {
     this.#put(entry, this.audits ? auditColumns(entry, changes, request) : UNAUDITED);
   }
 
-  #move(world: string, to: Position): void {
+  #move(world: string, to: LogPosition): void {
     this.#moves.push({ world, before: this.#head(world) });
     this.#heads.set(world, to);
   }
 
-  #head(world: string): Position {
+  #head(world: string): LogPosition {
     let head = this.#heads.get(world);
     if (!head) this.#heads.set(world, (head = this.#headOf(world)));
     return head;
   }
 }
 
-/** Types of the feed that no right is needed for. */
+/** Feed types that do not require any permission. */
 const COMMON = new Set<string>([
   "user.created",
   "chat.message",
@@ -255,30 +264,31 @@ const COMMON = new Set<string>([
   "poll.votes",
 ]);
 
-/** The type of an entry in the audit; undefined if it is not about the use of a right. */
+/** Returns the audit type of an entry, or undefined if the entry required no permission. */
 function auditedAs(entry: Entry): string | undefined {
   if (entry.type === "noted") return entry.act;
   const found = published(entry);
   if (!found || COMMON.has(found.type)) return undefined;
   if (found.type !== "user.updated") return found.type;
-  // People change their own profiles.
+  // Changing one's own profile requires no permission.
   const isOwn = entry.by.user === found.data.user_id;
   return isOwn ? undefined : "user.admin_updated";
 }
 
-/** The ids of what an entry was about. */
+/** Returns the ids of the records that an entry is about. */
 export function subjectOf(entry: Entry): Record<string, unknown> {
   if (entry.type === "noted") return entry.subject;
   const subject = { ...published(entry)?.data };
   delete subject.fields;
   delete subject.state;
+  delete subject.on_stage;
   return subject;
 }
 
 /**
- * The columns of an entry that the audit reads.
+ * Returns the audit columns of an entry.
  * @param changes the fields that the entry names, with their values.
- * @param request the id of the request.
+ * @param request the id of the request; by default, the connection's id.
  */
 function auditColumns(
   entry: Entry,
@@ -294,20 +304,23 @@ function auditColumns(
   return { audit, changes: JSON.stringify(shownChanges), request: request ?? null };
 }
 
-/** The texts of attendees in questions and polls, which may be erased later. */
+/** Fields in questions and polls that contain attendees' text, which may be erased later. */
 const TEXTS = new Set(["content", "options"]);
 
 const withoutText = ({ field }: FieldChange): FieldChange => ({ field, before: null, after: null });
 
-/** Names of values that are never shown. */
+/** Matches the names of fields whose values are never shown. */
 const SECRET = /secret|passw|private|credential|key|token/i;
 
 const MASK = "***";
 
-/** How many characters a value takes at most, as JSON. */
+/** Maximum length of a value as JSON, in characters. */
 const MAX_VALUE = 4000;
 
-/** A change as the audit keeps it: of objects, only what differs, without secrets, and bounded. */
+/**
+ * Returns a change in the form that the audit keeps: objects reduced to their differences, secrets
+ * masked, and size limited.
+ */
 function shown({ field, before, after }: FieldChange): FieldChange {
   const [old, now] = differing(before, after);
   const isSecret = SECRET.test(field);
@@ -319,7 +332,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Two values; of two objects, only the names whose values differ. */
+/** Returns both values. If both are objects, they are reduced to the properties that differ. */
 function differing(before: unknown, after: unknown): [unknown, unknown] {
   if (!isFields(before) || !isFields(after)) return [before, after];
   const differs = (name: string) => JSON.stringify(before[name]) !== JSON.stringify(after[name]);
@@ -333,25 +346,31 @@ function kept(field: string, value: unknown, isSecret: boolean): unknown {
   if (typeof value === "number" || typeof value === "boolean") {
     return isSecret ? MASK : value;
   }
-  // Rules have names such as `world.secrets`, and no secrets.
+  // Rule names such as `world.secrets` look secret, but rules contain no secrets.
   const safe = field === "permission_config" ? value : masked(value, isSecret);
   if (typeof safe === "string" && safe.length <= SHORT) return safe;
   const size = JSON.stringify(safe).length;
   return size > MAX_VALUE ? `(${size} characters)` : safe;
 }
 
-/** A text of so many characters takes at most {@link MAX_VALUE}, as JSON writes a character as up to six. */
+/**
+ * Length up to which a string always fits into {@link MAX_VALUE}, because JSON needs up to six
+ * characters for each character of the string.
+ */
 const SHORT = MAX_VALUE / 6 - 2;
 
-/** A value without the secrets in it, which their names tell. */
+/** Returns a value with its secrets masked. Secrets are recognized by their property names. */
 function masked(value: unknown, isSecret: boolean): unknown {
   if (Array.isArray(value)) return value.map((one) => masked(one, isSecret));
   if (isFields(value)) {
     return Object.fromEntries(
       Object.entries(value).map(([name, one]) => [
         name,
-        // A list of keys has the issuers, which are no secret.
-        masked(one, SECRET.test(name) || (isSecret && name === "value")),
+        // Only `world.update` reads blocked words, and other keys read the audit.
+        name === "blocked_words"
+          ? MASK
+          : // In a list of keys, only the values are secret, not the issuers.
+            masked(one, SECRET.test(name) || (isSecret && name === "value")),
       ]),
     );
   }

@@ -1,132 +1,184 @@
+import type { RecordEvent, RecordName } from "../../schemas/plain/records.js";
+import type { ReportAction, ReportKind } from "../../schemas/plain/moderation/reports.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { Announcement } from "../contract/announcement-store.js";
 import { type Author, SERVER } from "../contract/author.js";
-import type { Delivery, Mark } from "../contract/chat-store.js";
+import type { ChatDelivery, StoredReadMark } from "../contract/chat-store.js";
 import type { Poll } from "../contract/poll-store.js";
 import type { Question } from "../contract/question-store.js";
 
-export interface Position {
-  /** The number of an entry; 0 before the first. */
+export interface LogPosition {
+  /** The entry's number; 0 before the first entry. */
   readonly seq: number;
-  /** The tag of that entry. An entry that has the same number in another history has another tag. */
+  /** The entry's tag, which distinguishes entries that have the same number in different histories. */
   readonly tag: number;
 }
 
-/** The fields that every entry of a log has. */
-export interface Logged extends Position {
+/** The fields common to the entries in all logs. */
+export interface Logged extends LogPosition {
   readonly world: string;
 }
 
-/** A part of the log of a world, as it is at one moment. */
+/** A consistent range of a world's log. */
 export interface Stretch<E extends Logged> {
   /**
-   * The tag of the entry after which the stretch begins; undefined if the log has no such
-   * entry. It is 0 for the beginning of the log.
+   * The tag of the entry just before the range. It is 0 at the start of the log, and undefined if
+   * the log has no such entry.
    */
   readonly tag: number | undefined;
-  /** In order. The numbers of entries that were erased since are missing. */
+  /** Ordered by number. Erased entries leave gaps in the numbering. */
   readonly entries: readonly E[];
 }
 
-/** The history of a database that other servers can take over. */
+/** The history of a database that can fail over to another server. */
 export interface History {
-  /** It changes when another server takes over. */
+  /** Changes with each failover. */
   readonly name: string;
-  /** Whether that server will have all commits that anyone has read. */
+  /** Whether the failover server is guaranteed to have every commit that anyone has read. */
   readonly isKept: boolean;
 }
 
-/** The reads of a {@link Follower}. Each sees all that was committed before it began. */
+/** The reads that a {@link Follower} needs. Each read sees everything committed before the read began. */
 export interface LogReads<E extends Logged> {
-  /** The last entry of each of these worlds, in their order. It takes one statement. */
-  heads(worlds: readonly string[]): Promise<readonly Position[]>;
-  /** The entries after a number, at most so many. */
+  /** Returns the position of each world's last entry, in the given order, with a single statement. */
+  heads(worlds: readonly string[]): Promise<readonly LogPosition[]>;
+  /** Returns at most `limit` entries after `seq`. */
   since(world: string, seq: number, limit: number): Promise<Stretch<E>>;
-  /** Which history the database has; undefined if it cannot tell. A store in one file has one. */
+  /**
+   * Returns the database's current history, or undefined if unknown. Absent for a store in a single
+   * file, which has only one history.
+   */
   readonly history?: () => Promise<History | undefined>;
-  /** A number that changes with each commit, if the store has one that costs microseconds. */
+  /** Returns a number that changes with each commit. Absent unless the store can read it within microseconds. */
   readonly state?: () => number;
 }
 
-/** An entry as it travels to other processes when it is committed. */
+/** A committed entry as published to other processes. */
 export interface Hint<E extends Logged> {
   readonly entry: E;
-  /** The tag of the entry before it; 0 for the first. It distinguishes histories. */
+  /** The tag of the previous entry, which distinguishes histories; 0 for the first entry. */
   readonly previous: number;
 }
 
 export interface Vote {
   readonly user: string;
-  /** The id of the connection that sent it. */
+  /** The id of the connection that sent the vote. */
   readonly connection?: string | undefined;
 }
 
-/** A decision about a user, as programs read it. */
+/** A moderation decision about a user, as exposed in the feed. */
 export type PublicModeration = "none" | "silenced" | "banned";
 
-/** The change of a write. Its entry has the world. */
+/**
+ * The creation, update or deletion of a record. The entry names the record by its id, such as
+ * `session` in `session.created`.
+ */
+export type RecordChange = {
+  [R in RecordName]: { type: `${R}.${RecordEvent}`; fields?: string[] } & Record<R, string>;
+}[RecordName];
+
+/** The change that a write made. The entry adds the world, among other fields. */
 export type Change =
+  | RecordChange
   | {
       type:
         | "world.created"
         | "world.updated"
         | "world.deleted"
-        /** A node found that the database had lost entries, and raised the number of the next one. */
+        /** A node found that the database had lost entries and raised the next entry number. */
         | "world.raised"
-        /** The log begins here. Earlier events of the world have lower numbers. */
+        /** The log's first entry. */
         | "log.began";
     }
   | {
       type:
         | "room.created"
-        /** Created behind the other rooms, by a user of the world. */
+        /** A user in the world created the room, which follows all existing rooms. */
         | "room.opened"
         | "room.updated"
-        /** Only its `schedule_data` changed. */
+        /** Only the room's `schedule_data` changed. */
         | "room.scheduled";
       room: string;
     }
   | {
       type: "room.deleted";
       room: string;
-      /** The rules that it had. */
+      /** The deleted room's rules. */
       rules: PermissionConfig;
     }
   | { type: "rooms.reordered" }
   | {
-      type:
-        /** Is new, or came back with other traits, or logged in after a time that counts as inactive. */
-        "user.entered" | "user.updated" | "user.blocked" | "user.unblocked" | "user.erased";
+      type: "user.blocked" | "user.unblocked" | "user.erased";
       user: string;
     }
-  | { type: "user.moderated"; user: string; state?: PublicModeration }
+  | {
+      type:
+        /** The user is new, returned with different traits, or logged in after a period of inactivity. */
+        "user.entered" | "user.updated";
+      user: string;
+      /** Whether the user is a guest who waits for approval. */
+      waits?: boolean | undefined;
+    }
+  | {
+      type: "user.moderated";
+      user: string;
+      state?: PublicModeration;
+      /** Whether the user had waited for approval. */
+      waited?: boolean | undefined;
+    }
   | {
       type: "announcement.created" | "announcement.updated";
       announcement: string;
-      /** Whether it was visible before. */
+      /** Whether the announcement was visible before the change. */
       wasVisible: boolean;
-      /** If this hid the announcement: its public form, without a text that came with the change. */
+      /** The announcement's public form, if the change hid it. Omits any text that the change introduced. */
       hidden?: Announcement | undefined;
     }
-  /** There is a new event in a channel. Its id is the number of the entry. */
-  | { type: "chat.event"; channel: string; delivery: Delivery }
+  /** A new event in a channel. The event's id is the entry's number. */
+  | { type: "chat.event"; channel: string; delivery: ChatDelivery }
   | { type: "chat.reacted"; channel: string; event: number }
-  /** Some users became or ceased to be members of a channel, or it is hidden or visible for them now. */
+  /** A message waits for a moderator. `held` is its id, and `user` its author. */
+  | { type: "chat.held"; channel: string; held: string; user: string }
+  /** A message waits no more. */
+  | {
+      type: "chat.unheld";
+      channel: string;
+      held: string;
+      user: string;
+      state: "approved" | "rejected";
+      /** The event that an approved message became. */
+      event?: number;
+      /** What the moderator told the author. Undefined once it has been erased. */
+      hidden?: { readonly reason: string };
+    }
+  /** A user reported a thing. `isNew` if the thing had no open report. */
+  | { type: "report.created"; report: string; kind: ReportKind; inRoom: string | null }
+  | {
+      type: "report.resolved";
+      report: string;
+      kind: ReportKind;
+      inRoom: string | null;
+      action: ReportAction;
+    }
+  /** Users joined or left the channel, or the channel was hidden from them or became visible to them. */
   | { type: "chat.memberships"; channel: string; users: string[] }
   | {
       type: "chat.marked";
-      /** Empty once the entry was read from the store, which has them in a table of their own. */
-      marks: Mark[];
+      /** Empty when the entry was read from the store, which keeps marks in a separate table. */
+      marks: StoredReadMark[];
     }
-  /** The content of some events was erased, or they are gone, without an event of their own. */
+  /** The content of some events was erased, or events were removed without an event that announces the removal. */
   | { type: "chat.erased" }
   | {
       type: "question.saved";
       room: string;
       question: string;
-      /** Whether this hid it: it was visible before, and is not after. */
+      /** Whether the change hid the question: it was visible before but not after. */
       hid: boolean;
-      /** If so, its public form without a text that came with the change, until that is erased. */
+      /**
+       * The question's public form, if the change hid it. Omits any text that the change
+       * introduced. Undefined once this form has been erased.
+       */
       hidden?: Question | undefined;
     }
   | {
@@ -139,42 +191,39 @@ export type Change =
       type: "question.voted";
       room: string;
       question: string;
-      /** Empty once the entry was read from the store, which does not keep them here. */
+      /** Empty when the entry was read from the store, whose log does not keep votes. */
       votes: Vote[];
     }
-  /** This question is pinned now; null for none. */
+  /** The pinned question changed; null if no question is pinned. */
   | { type: "question.pinned"; room: string; question: string | null }
   | {
       type: "poll.saved";
       room: string;
       poll: string;
-      /** Whether this hid it: it was open or closed before, and is neither after. */
+      /** Whether the change hid the poll: it was open or closed before, but is neither afterward. */
       hid: boolean;
-      /** If so, its public form without texts that came with the change, until that is erased. */
+      /**
+       * The poll's public form, if the change hid it. Omits any text that the change introduced.
+       * Undefined once this form has been erased.
+       */
       hidden?: Poll | undefined;
+      /** The kind of the poll, if not every client can show it. */
+      kind?: string;
     }
   | {
       type: "poll.deleted";
       room: string;
       poll: string;
-      /** Whether it was open or closed before. */
+      /** Whether the poll was open or closed before the deletion. */
       wasPublic: boolean;
+      /** The kind of the poll, if not every client can show it. */
+      kind?: string;
     }
-  /** The ballots of users changed. `votes` as for questions. */
+  /** Users voted in the poll or changed their votes. For `votes`, see `question.voted`. */
   | { type: "poll.voted"; room: string; poll: string; votes: Vote[] }
-  /** This poll is pinned now; null for none. */
+  /** The pinned poll changed; null if no poll is pinned. */
   | { type: "poll.pinned"; room: string; poll: string | null }
-  | {
-      type: "session.created" | "session.updated" | "session.deleted";
-      session: string;
-      fields?: string[];
-    }
-  | {
-      type: "speaker.created" | "speaker.updated" | "speaker.deleted";
-      speaker: string;
-      fields?: string[];
-    }
-  /** An import changed this many sessions. An entry for each of them precedes it. */
+  /** An import changed these numbers of sessions. The entries for the individual sessions precede it. */
   | {
       type: "program.imported";
       created: number;
@@ -182,84 +231,126 @@ export type Change =
       deleted: number;
     }
   | { type: "program.favored"; user: string }
-  /** The user has another address of the calendar. */
+  | { type: "session.rated"; session: string; user: string }
+  /** The address of the user's personal calendar changed. */
   | { type: "program.linked"; user: string }
   | { type: "file.added" | "file.deleted"; file: string }
-  /** An act that changes nothing else that clients see, such as a new webhook or an export; `invite.ended` ends connections, too. */
+  /** A call began, because the first person joined or because a call in a direct channel rings. */
+  | { type: "call.started"; channel: string; call: string; isDirect: boolean }
+  /**
+   * A call ended. `users` lists the people who were in the call when somebody ended it for
+   * everyone. Without `users`, everyone had left. `seconds` is how long an answered direct call
+   * lasted. A direct call without it was missed.
+   */
+  | {
+      type: "call.ended";
+      channel: string;
+      call: string;
+      isDirect: boolean;
+      users?: readonly string[];
+      seconds?: number;
+    }
+  /** A member of a direct channel declined a call. */
+  | { type: "call.declined"; channel: string; call: string; user: string }
+  /** A person's first device joined a call, or the person's last device left. Kiosks are omitted. */
+  | { type: "call.joined" | "call.left"; channel: string; user: string; isDirect: boolean }
+  /** The sources that a person publishes in a call changed. */
+  | { type: "call.published"; channel: string; user: string }
+  /** A person was invited to a room's stage, or the invitation ended. */
+  | { type: "call.staged"; room: string; user: string; on: boolean }
+  | { type: "hand.raised" | "hand.lowered"; room: string; user: string }
+  /** A host put something else on the screen of a room. */
+  | { type: "screen.shown"; room: string }
+  /** A final line of captions was added, with its number. */
+  | { type: "caption.added"; room: string; lang: string; caption: number }
+  /** A line of captions that is not final replaced the one before. */
+  | { type: "caption.heard"; room: string; lang: string }
+  /** Captions of the world were erased. */
+  | { type: "caption.erased" }
+  /**
+   * An action that changes nothing visible to clients, such as the creation of a webhook or an
+   * export. The exception is `invite.ended`, which also ends connections.
+   */
   | {
       type: "noted";
       act: string;
       subject: Subject;
     };
 
-/** The ids of what an act was about, by their names; a number of an event of chat; null for a user who is gone. */
+/**
+ * The ids of the records that an action concerns, by name. A chat event has a number as its id. The
+ * id of a user who no longer exists is null.
+ */
 export type Subject = Readonly<Record<string, string | number | null>>;
 
-/** The fields of every entry. */
-interface Stamp extends Position {
+interface Stamp extends LogPosition {
   /** The id of the world; {@link INDEX} for changes that concern all worlds. */
   readonly world: string;
-  /** When it was written, in milliseconds since 1970. */
+  /** When the entry was written, in milliseconds since 1970. */
   readonly at: number;
   readonly by: Author;
-  /** The names of the fields that an update changed; unknown in entries of older versions. */
+  /**
+   * The names of the fields that an update changed; undefined in entries written by versions of
+   * Foyer that did not record the names.
+   */
   readonly fields?: readonly string[] | undefined;
-  /** Whether the record that the entry names is new, where the type leaves that open. */
+  /** Whether the record is new, if the entry type does not imply this. */
   readonly isNew?: boolean | undefined;
 }
 
 export type Entry = Change & Stamp;
 
 /**
- * Stands for all worlds in the log. It has an entry whenever a world may be found by other
- * host names or issuers than before, or not any more.
+ * Pseudo-world for log entries that concern all worlds. An entry is appended whenever the host
+ * names or issuers that identify a world change, or stop identifying the world.
  */
 export const INDEX = "";
 
-/** Gets the entries of each transaction of this process in order, before its writes resolve. */
+/** Receives the entries of each of this process's transactions, in order, before the transaction's writes resolve. */
 export type OnAppended = (hints: readonly Hint<Entry>[]) => Promise<unknown> | undefined;
 
 export interface LogStore extends LogReads<Entry> {
   /**
-   * The number of the last entry that {@link prune} has removed, or with which an earlier world of
-   * this id was deleted; 0 for none. A reader that has
-   * read up to this one has missed nothing. Some chat events before it are still there.
+   * Returns the number of the last entry that {@link prune} removed, or of the entry that deleted a
+   * previous world with this id; 0 if there is no such entry. A reader that has read up to this
+   * number has missed nothing. Chat events with lower numbers may still exist.
    */
   floor(world: string): Promise<number>;
   /**
-   * Deletes a slice of the entries of a world that are older than a time. Chat events stay.
-   * For {@link INDEX}, the remaining entries of deleted worlds go, too. Hidden texts in
-   * entries are erased after an hour, without regard to `before`.
-   * The audit keeps those that it has, beside the log.
+   * Deletes a slice of a world's entries that are older than `before`, except chat events. For
+   * {@link INDEX}, also deletes the remaining entries of deleted worlds. The hidden data in entries
+   * is erased after an hour, regardless of `before`. The audit keeps its own entries outside the
+   * log.
    * @param before in milliseconds since 1970.
-   * @param audited before which time entries leave the audit, as far as the log still has them.
-   * @returns whether there may be more.
+   * @param audited the time before which entries also leave the audit, if they are still in the
+   * log.
+   * @returns whether there may be more entries to delete.
    */
   prune(world: string, before: number, audited?: number): Promise<boolean>;
 }
 
-/** An entry as it is stored, unless it is a chat event. */
+/** The stored form of an entry, except for chat events. */
 export interface EntryRow {
   readonly world_id: string;
   readonly seq: number;
   readonly tag: number;
   readonly at: number;
   readonly type: string;
-  /** JSON of the {@link Author} without the connection. */
+  /** The {@link Author} as JSON, without the connection. */
   readonly author: string;
-  /** JSON of the other fields, without votes, marks and `hidden`. */
+  /** All remaining fields as JSON, except votes, marks and `hidden`. */
   readonly detail: string;
-  /** JSON of `hidden`; null for none, or once it is erased. */
+  /** The field `hidden` as JSON; null if the entry has no such field or the field has been erased. */
   readonly data: string | null;
-  /** The type of the entry in the audit; null if it is not in it. */
+  /** The entry's type in the audit; null if the entry is not audited. */
   readonly audit: string | null;
-  /** JSON of the fields with their values, as the audit has them; null if it is not in it. */
+  /** The changed fields and their values as JSON, for the audit; null if the entry is not audited. */
   readonly changes: string | null;
-  /** The id of the request or of the connection, for the audit. */
+  /** The id of the request or the connection, for the audit. */
   readonly request: string | null;
 }
 
-/** The columns of the table `log`, in the order in which the engines insert their values. */
+/** The columns of the table `log`, in the engines' insert order. */
 export const LOG_COLUMNS: readonly (keyof EntryRow)[] = [
   "world_id",
   "seq",
@@ -274,10 +365,10 @@ export const LOG_COLUMNS: readonly (keyof EntryRow)[] = [
   "request",
 ];
 
-/** The columns of an entry that only the audit reads. */
+/** The columns that only the audit reads. */
 export type AuditColumns = Pick<EntryRow, "audit" | "changes" | "request">;
 
-/** The columns of an entry that the log has no more, and the audit keeps. */
+/** The columns that the audit keeps when an entry leaves the log. */
 export const KEPT_COLUMNS = "world_id, seq, at, type, author, detail, audit, changes, request";
 
 export const UNAUDITED: AuditColumns = { audit: null, changes: null, request: null };
@@ -289,7 +380,7 @@ export function entryRow(
   const { world, seq, tag, at, by, type, hidden } = entry as typeof entry & {
     hidden?: unknown;
   };
-  // Copied by name: in Node.js 20, the rest of an object takes microseconds.
+  // Copied by name, because object rest costs microseconds on Node.js 20.
   const detail: Record<string, unknown> = {};
   for (const name in entry) {
     if (!COLUMNS.has(name)) detail[name] = entry[name as keyof typeof entry];
@@ -309,10 +400,10 @@ export function entryRow(
   };
 }
 
-/** Fields of an entry that its row has elsewhere, or, as voters and marks, not at all. */
+/** Fields stored in another column (`hidden`) or not in the row at all (`votes` and `marks`). */
 const BESIDE_DETAIL = ["hidden", "votes", "marks"];
 
-/** The fields of an entry that are not in its detail. */
+/** The fields of an entry that are excluded from its detail. */
 const COLUMNS: ReadonlySet<string> = new Set([
   "world",
   "seq",
@@ -323,8 +414,8 @@ const COLUMNS: ReadonlySet<string> = new Set([
   ...BESIDE_DETAIL,
 ]);
 
-/** JSON of what an entry has beside its columns and its detail; undefined if that is nothing. */
-export function besideDetail(entry: Entry): string | undefined {
+/** Returns the fields in {@link BESIDE_DETAIL} as JSON, or undefined if the entry has no such field. */
+export function outsideDetail(entry: Entry): string | undefined {
   const beside: Record<string, unknown> = {};
   let isSome = false;
   for (const name of BESIDE_DETAIL) {
@@ -336,17 +427,17 @@ export function besideDetail(entry: Entry): string | undefined {
   return isSome ? JSON.stringify(beside) : undefined;
 }
 
-/** JSON of an author. The same author has the same text: the audit compares them. */
+/** Serializes an author. Equal authors produce equal strings, because the audit compares the strings. */
 export const storedAuthor = ({ kind, user, token }: Author): string =>
   user === undefined && token === undefined
     ? `{"kind":"${kind}"}`
     : JSON.stringify({ kind, user, token });
 
 /**
- * The author of a chat event as it is stored beside its sender.
+ * Returns the author column for a chat event, whose sender is stored separately.
  * @returns null if the sender is the author.
  */
-export const authorBeside = (sender: string | null, by: Author | undefined): string | null =>
+export const storedAuthorOf = (sender: string | null, by: Author | undefined): string | null =>
   by === undefined || (by.kind === "user" && by.user === sender) ? null : storedAuthor(by);
 
 export function entryOf(row: Omit<EntryRow, "world_id" | keyof AuditColumns> & { world: string }) {
@@ -365,18 +456,18 @@ export function entryOf(row: Omit<EntryRow, "world_id" | keyof AuditColumns> & {
   } as Entry;
 }
 
-/** The entry of a chat event that was stored with an author of {@link authorBeside}. */
+/** Builds the entry for a stored chat event. The author was stored by {@link storedAuthorOf}. */
 export const storedChatEntry = (
   world: string,
-  { tag, author, delivery }: { tag: number; author: string | null; delivery: Delivery },
+  { tag, author, delivery }: { tag: number; author: string | null; delivery: ChatDelivery },
 ): Entry =>
   chatEntry(world, tag, delivery, author === null ? undefined : (JSON.parse(author) as Author));
 
-/** The entry of a chat event. @param by its sender by default. */
+/** Builds the entry for a chat event. @param by defaults to the event's sender. */
 export const chatEntry = (
   world: string,
   tag: number,
-  delivery: Delivery,
+  delivery: ChatDelivery,
   by: Author = authorOf(delivery),
 ): Entry => ({
   type: "chat.event",
@@ -389,6 +480,6 @@ export const chatEntry = (
   delivery,
 });
 
-/** The sender of an event, as far as the event names one. */
-const authorOf = ({ event: { sender } }: Delivery): Author =>
+/** Returns an event's sender as an author, or the server if the event has no sender. */
+const authorOf = ({ event: { sender } }: ChatDelivery): Author =>
   sender === null ? SERVER : { kind: "user", user: sender };

@@ -1,63 +1,63 @@
 import type { Clock } from "../runtime.js";
-import type { Hint, History, Logged, LogReads, Position } from "./entries.js";
+import type { Hint, History, Logged, LogReads, LogPosition } from "./entries.js";
 
-/** How often the heads of all followed worlds are compared with the cursors. */
+/** Interval between comparisons of all cursors with the heads. */
 export const CHECK_INTERVAL_MS = 500;
 
-/** How often a store that has a number for its state is asked for it. */
+/** Polling interval for stores that expose a state number. */
 const LOOK_INTERVAL_MS = 100;
 
-/** How long a hint waits for earlier ones, which may come by another way. */
+/** Maximum wait for the preceding hints, which may arrive by a different route. */
 const REORDER_WAIT_MS = 20;
 
-/** How many entries are read at a time. */
+/** Maximum number of entries per read. */
 const STRETCH = 500;
 
-/** A process that lags by more entries than this starts again instead of reading them. */
+/** Maximum lag, in entries. A process that exceeds this lag starts over instead of reading the entries. */
 const MAX_LAG = 20_000;
 
-/** How many hints of a world may wait for earlier ones. The follower reads further entries. */
+/** Maximum number of early hints to keep per world. If a hint is dropped, its entry is read from the store. */
 const MAX_EARLY = 1_000;
 
-/** The first and the longest pause after a read that failed. */
+/** Bounds of the backoff after a failed read. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 2_000;
 
 export interface FollowerListener<E extends Logged> {
-  /** Gets each entry once, in the order of the log. */
+  /** Receives each entry once, in log order. */
   apply(entry: E): void;
   /**
-   * The process has to drop all that it knows of a world: the database went back to an
-   * earlier state, or the process lagged by too much. Entries come from the present head on.
-   * @param known the position up to which entries were applied.
+   * Must drop all cached state about a world, because the database reverted to an earlier state or
+   * the process lagged too far behind. Delivery resumes at the current head.
+   * @param known the position of the last applied entry.
    */
-  reset(world: string, known: Position): void;
-  /** A read failed, and will be repeated. */
+  reset(world: string, known: LogPosition): void;
+  /** Called when a read has failed. The read will be retried. */
   failed(error: unknown): void;
 }
 
 interface Followed<E extends Logged> {
-  /** How often it was asked for. */
+  /** Number of outstanding follow calls. */
   holders: number;
-  /** The last entry that was applied; undefined until the head is known. */
-  cursor: Position | undefined;
-  /** Hints that came before their predecessors, by their number. */
+  /** The position of the last applied entry; undefined until the head is known. */
+  cursor: LogPosition | undefined;
+  /** Hints that arrived before their predecessors, by entry number. */
   readonly early: Map<number, Hint<E>>;
   /**
-   * Entries that this process wrote and that were not applied yet: their tags by their
-   * numbers. Answers have shown them to people.
+   * Tags, by entry number, of entries that this process wrote but has not yet applied. Responses
+   * may already have exposed these entries.
    */
   readonly written: Map<number, number>;
-  /** Whether a read of the log is under way or will be repeated. */
+  /** Whether a read of the log is in progress or will be retried. */
   isReading: boolean;
-  /** Whether there was a reason to read once more since that read began. */
+  /** Whether another read was requested since the current read began. */
   hasMore: boolean;
   resets: number;
-  /** When a check that found nothing newer than the cursor began. */
+  /** The time at which the last check began that found nothing newer than the cursor. */
   confirmed: number;
-  /** A head beyond the cursor, and when the check that found it began. */
-  expected: { readonly head: Position; readonly began: number } | undefined;
-  /** Whether an early hint waits for earlier ones. */
+  /** A head beyond the cursor, and the time at which the check that found it began. */
+  expected: { readonly head: LogPosition; readonly began: number } | undefined;
+  /** Whether an early hint is waiting for its predecessors. */
   isPatient: boolean;
   /** Resolves when the cursor is known. */
   start: Started;
@@ -75,9 +75,9 @@ function toStart(): Started {
 }
 
 /**
- * Follows the logs of some worlds: delivers every entry of them once and in order, from
- * the moment when a world is followed. Entries arrive as hints, which may be lost,
- * doubled, late and out of order. The follower reads missing ones from the store.
+ * Follows worlds' logs: delivers each entry once and in order, from the moment the world is
+ * followed. Entries arrive as hints, which may be lost, duplicated, late or out of order. The
+ * follower reads missing entries from the store.
  */
 export class Follower<E extends Logged> {
   readonly #clock: Clock;
@@ -88,10 +88,10 @@ export class Follower<E extends Logged> {
   #checked: number;
   #history: History | undefined;
   #state: number | undefined;
-  /** Whether an entry was applied since the last look. */
+  /** Whether an entry has been applied since the last state check. */
   #moved = false;
   #closed = false;
-  /** How many entries were read, because no hint of them came in time. */
+  /** Number of entries read from the store because no hint arrived in time. */
   caughtUp = 0;
 
   constructor(clock: Clock, log: LogReads<E>, listener: FollowerListener<E>) {
@@ -103,9 +103,10 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Follows a world, once more if it is followed already.
-   * @returns when the follower knows the head. Later entries are delivered, and a read that
-   *   begins now sees all earlier ones. It waits for as long as the store cannot be read.
+   * Follows a world until {@link unfollow} has been called once for each call of this method.
+   * @returns a promise that resolves once the head is known. Entries after the head are delivered,
+   * and any read that begins after the promise has resolved sees all entries up to the head. The
+   * promise stays pending while the store cannot be read.
    */
   follow(world: string): Promise<void> {
     const followed = this.#worlds.get(world);
@@ -131,26 +132,29 @@ export class Follower<E extends Logged> {
     return next.start.promise;
   }
 
-  /** Takes back one {@link follow}. With the last one, the world is forgotten. */
+  /** Undoes one call of {@link follow}. The world is dropped once all calls are undone. */
   unfollow(world: string): void {
     const followed = this.#worlds.get(world);
     if (followed && --followed.holders === 0) this.#worlds.delete(world);
   }
 
-  /** Whether everything that was committed in a world until so many milliseconds ago was applied. */
+  /** Whether everything committed in a world up to `age` milliseconds ago has been applied. */
   isCurrent(world: string, age: number): boolean {
     const confirmed = this.#worlds.get(world)?.confirmed ?? -Infinity;
     return this.#clock.now() - confirmed <= age;
   }
 
-  /** The last entry of a world that was applied; undefined if there is none yet. */
-  cursorOf(world: string): Position | undefined {
+  /** Returns the position of a world's last applied entry, or undefined if the head is not known yet. */
+  cursorOf(world: string): LogPosition | undefined {
     return this.#worlds.get(world)?.cursor;
   }
 
-  /** The last entry of each followed world that this process applied or wrote, once a head is known. */
-  seen(): ReadonlyMap<string, Position> {
-    const seen = new Map<string, Position>();
+  /**
+   * Returns the position of the last entry in each followed world that this process applied or
+   * wrote. Worlds with an unknown head are omitted.
+   */
+  seen(): ReadonlyMap<string, LogPosition> {
+    const seen = new Map<string, LogPosition>();
     for (const [world, { cursor, written }] of this.#worlds) {
       const last = [...written].at(-1);
       if (last) seen.set(world, { seq: last[0], tag: last[1] });
@@ -160,23 +164,23 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Notes an entry that this process wrote. If the database loses it before it is applied, the
-   * world is reset, as people may have seen it in an answer.
+   * Records an entry that this process wrote. If the database loses the entry before it is applied,
+   * the world is reset, because a response may have exposed the entry.
    */
-  wrote(world: string, { seq, tag }: Position): void {
+  wrote(world: string, { seq, tag }: LogPosition): void {
     const followed = this.#worlds.get(world);
     const cursor = followed?.cursor;
     if (!followed || !cursor || seq <= cursor.seq) return;
     if (followed.written.size < MAX_EARLY) followed.written.set(seq, tag);
   }
 
-  /** Reads the new entries of a world, if it is followed. */
-  look(world: string): void {
+  /** Reads a world's new entries, if the world is followed. */
+  readNew(world: string): void {
     const followed = this.#worlds.get(world);
     if (followed && !this.#closed) this.#catchUp(world, followed);
   }
 
-  /** Takes an entry that was committed, however it came here. */
+  /** Receives a committed entry from any source. */
   hint(hint: Hint<E>): void {
     const { world, seq } = hint.entry;
     const followed = this.#worlds.get(world);
@@ -190,20 +194,20 @@ export class Follower<E extends Logged> {
     if (early.size < MAX_EARLY) early.set(seq, hint);
     if (!cursor || followed.isPatient) return;
     followed.isPatient = true;
-    this.#afterPatience(REORDER_WAIT_MS, () => {
+    this.#afterTimeout(REORDER_WAIT_MS, () => {
       followed.isPatient = false;
       if (early.size > 0) this.#catchUp(world, followed);
     });
   }
 
-  /** Ends everything. Nothing is delivered any more. */
+  /** Stops the follower. Nothing is delivered afterwards. */
   close(): void {
     this.#closed = true;
     this.#stopCheck();
     this.#worlds.clear();
   }
 
-  /** Applies a hint, and the hints that waited for it. */
+  /** Applies a hint and the early hints that directly follow it. */
   #apply(world: string, followed: Followed<E>, hint: Hint<E>): void {
     const { early } = followed;
     for (let next: Hint<E> | undefined = hint; next;) {
@@ -214,7 +218,10 @@ export class Follower<E extends Logged> {
     }
   }
 
-  /** @returns false if the entry shows that the database lost one. Then the world is reset. */
+  /**
+   * Applies an entry. @returns false, after resetting the world, if the entry shows that the
+   * database has lost an entry written by this process.
+   */
   #take(world: string, followed: Followed<E>, entry: E): boolean {
     const { seq, tag } = entry;
     for (const [own, ownTag] of followed.written) {
@@ -229,7 +236,7 @@ export class Follower<E extends Logged> {
     this.#moved = true;
     const { expected } = followed;
     if (expected && seq >= expected.head.seq) {
-      // While many write, a check never finds the head at the cursor.
+      // Under constant writes, a check would never find the cursor at the head.
       if (isAt(entry, expected.head)) followed.confirmed = expected.began;
       followed.expected = undefined;
     }
@@ -249,8 +256,8 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Whether it is time, or the store has changed while no entry came: a command beside the
-   * server, which has no bus, may have written.
+   * Whether a check is due: the interval has elapsed, or the store changed without an entry
+   * arriving. A command may have written while the server runs, and commands have no bus.
    */
   #isCheckDue(): boolean {
     if (this.#worlds.size === 0) return false;
@@ -260,20 +267,20 @@ export class Follower<E extends Logged> {
     try {
       this.#state = this.#log.state();
     } catch {
-      // The check will say why.
+      // The check that is now due reports the error.
       return true;
     }
     this.#moved = false;
     return isTime || (this.#state !== before && !moved);
   }
 
-  /** Compares all cursors with the heads. It never rejects. */
+  /** Compares all cursors with the heads. Never rejects. */
   async #check(): Promise<void> {
     this.#checked = this.#clock.now();
     try {
       await this.#compareHistory();
     } catch (error) {
-      // The heads may still tell something. The next check asks again.
+      // Compare the heads anyway. The next check retries the history.
       this.#listener.failed(error);
     }
     const began = this.#clock.now();
@@ -296,8 +303,8 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Resets all worlds if another server took over that may lack commits. This process may have
-   * read them before their entries came. No comparison of cursors shows that.
+   * Resets all worlds after a failover to a server that may lack commits. This process may have
+   * read the lost commits before their entries arrived, which comparing cursors cannot detect.
    */
   async #compareHistory(): Promise<void> {
     const history = await this.#log.history?.();
@@ -310,11 +317,11 @@ export class Follower<E extends Logged> {
     }
   }
 
-  /** Compares a cursor, as it was before the head was read, with that head. */
+  /** Compares a head with the cursor from before the head was read. */
   #compare(
     world: string,
     followed: Followed<E>,
-    { cursor, head, began }: { cursor: Position; head: Position; began: number },
+    { cursor, head, began }: { cursor: LogPosition; head: LogPosition; began: number },
   ): void {
     const lag = head.seq - cursor.seq;
     const isSame = [cursor, followed.cursor].some((own) => own !== undefined && isAt(head, own));
@@ -326,13 +333,13 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Reads the entries up to a head, unless hints bring them within a moment: the writer's own
-   * may be on their way, and say more than the store.
+   * Reads the entries up to a head, unless hints deliver them shortly. The writer's own hints may
+   * be in flight, and hints contain more data than the store.
    */
-  #catchUpTo(world: string, followed: Followed<E>, { seq }: Position): void {
-    // On a busy machine, the thread that writes may wait for a processor before it reports.
+  #catchUpTo(world: string, followed: Followed<E>, { seq }: LogPosition): void {
+    // On a busy machine, the writing thread may wait for a CPU before it reports its entries.
     const patience = this.#log.state ? LOOK_INTERVAL_MS : REORDER_WAIT_MS;
-    this.#afterPatience(patience, () => {
+    this.#afterTimeout(patience, () => {
       const { cursor } = followed;
       if (!this.#isFollowed(world, followed) || !cursor) return;
       if (cursor.seq < seq) this.#catchUp(world, followed);
@@ -340,14 +347,14 @@ export class Follower<E extends Logged> {
   }
 
   /**
-   * Calls a function once hints had time to come. A busy process runs its late timers first, so
-   * hints that are here by then get their turn before.
+   * Calls a function once pending hints have had time to arrive. A busy process runs overdue timers
+   * before I/O, so the call is deferred until hints that have already arrived are processed.
    */
-  #afterPatience(patience: number, call: () => void): void {
+  #afterTimeout(patience: number, call: () => void): void {
     this.#clock.after(patience, () => this.#clock.soon(call));
   }
 
-  /** Reads the entries after the cursor, unless a read is under way. Failed reads are repeated. */
+  /** Reads the entries after the cursor, unless a read is already in progress. Failed reads are retried. */
   #catchUp(world: string, followed: Followed<E>, pause = 0): void {
     if (followed.isReading && pause === 0) {
       followed.hasMore = true;
@@ -367,7 +374,8 @@ export class Follower<E extends Logged> {
       const began = this.#clock.now();
       const { cursor, early } = followed;
       if (!cursor) {
-        // Before a read of the world can see anything. Nothing asked while no world was followed.
+        // Compare before any read of the world: nothing checked the history while no world was
+        // followed.
         await this.#compareHistory();
         const [head] = await this.#log.heads([world]);
         if (this.#isFollowed(world, followed)) this.#begin(followed, head!);
@@ -377,7 +385,7 @@ export class Follower<E extends Logged> {
       const waiting = [...early.values()];
       const written = [...followed.written];
       const { tag, entries } = await this.#log.since(world, cursor.seq, STRETCH);
-      // A check may have reset the world meanwhile.
+      // A check may have reset the world during the read.
       if (!this.#isFollowed(world, followed) || !followed.cursor) continue;
       if (tag !== cursor.tag) {
         this.#reset(world, followed);
@@ -385,18 +393,19 @@ export class Follower<E extends Logged> {
       }
       const own = followed.cursor;
       const reached = entries.find(({ seq }) => seq >= own.seq);
-      // Hints have come meanwhile, perhaps of a history that is no more.
+      // Hints were applied during the read, possibly from a lost history.
       if (own !== cursor && reached && !isAt(reached, own)) continue;
       const isTaken = entries.every((entry) => {
         if (entry.seq <= own.seq) return true;
         this.caughtUp++;
-        // A hint has more than the store, such as the connection that caused it.
+        // A hint contains data that the store lacks, such as the originating connection.
         const hint = early.get(entry.seq)?.entry;
         return this.#take(world, followed, isAt(hint, entry) ? hint! : entry);
       });
       if (!isTaken) continue;
       const isAll = entries.length < STRETCH;
-      // The read began after these were committed.
+      // The entries in `written` were committed before the read began, so the read should include
+      // them.
       const isLost = ([seq, tag]: [number, number]) => followed.written.get(seq) === tag;
       if (isAll && written.some(isLost)) {
         this.#reset(world, followed);
@@ -404,20 +413,20 @@ export class Follower<E extends Logged> {
       }
       for (const hint of waiting) {
         const { seq } = hint.entry;
-        // The unread entries belong to a lost history.
+        // Remaining hints within the range just read belong to a lost history.
         const isDone = isAll || seq <= entries.at(-1)!.seq;
         if (isDone && early.get(seq) === hint) early.delete(seq);
       }
       if (isAll && !followed.hasMore) {
         followed.confirmed = Math.max(followed.confirmed, began);
-        // In this moment: what comes in the next one has to be read.
+        // Cleared synchronously, so that later requests start a new read.
         followed.isReading = false;
         return;
       }
     }
   }
 
-  #begin(followed: Followed<E>, head: Position): void {
+  #begin(followed: Followed<E>, head: LogPosition): void {
     followed.cursor = head;
     followed.start.resolve();
   }
@@ -440,9 +449,11 @@ export class Follower<E extends Logged> {
   }
 }
 
-const isAt = (entry: Position | undefined, { seq, tag }: Position): boolean =>
+const isAt = (entry: LogPosition | undefined, { seq, tag }: LogPosition): boolean =>
   entry?.seq === seq && entry.tag === tag;
 
-/** Whether an entry is the next one after a position, in the same history. */
-const follows = <E extends Logged>({ entry, previous }: Hint<E>, { seq, tag }: Position): boolean =>
-  entry.seq === seq + 1 && previous === tag;
+/** Whether an entry directly follows a position in the same history. */
+const follows = <E extends Logged>(
+  { entry, previous }: Hint<E>,
+  { seq, tag }: LogPosition,
+): boolean => entry.seq === seq + 1 && previous === tag;

@@ -1,29 +1,38 @@
 import type { FeedType } from "../../schemas/plain/feed.js";
+import {
+  idName,
+  ofRecords,
+  type RecordEvent,
+  type RecordName,
+} from "../../schemas/plain/records.js";
 import type { Bus, BusMessage, SnapshotMessage } from "../bus/bus.js";
-import type { AnyEvent, Events, Listener } from "../contract/events.js";
+import type { AnyEvent, Events, StoreListener } from "../contract/events.js";
 import { type Clock, processClock } from "../runtime.js";
-import type { Entry, Hint, LogReads, Position } from "./entries.js";
+import type { Entry, Hint, LogReads, LogPosition, RecordChange } from "./entries.js";
 import { Follower } from "./follower.js";
 
-/** An entry as programs get it: its type in the feed, and the data that the entry itself has. */
+/** An entry as published in the feed: its feed type, and the data that the entry itself contains. */
 export interface Published {
   readonly type: FeedType;
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** The entries of a type. Several types may have the same fields. */
+/** The entries with a given type. Several types may share one variant of `Entry`. */
 type Of<T, E = Entry> = E extends { type: infer U }
   ? T extends U
     ? E & { type: T }
     : never
   : never;
 
-/** What programs get of entries of each type; undefined for nothing. */
+/** Converters from entries to feed events, by entry type; undefined for types that are not published. */
 type Table = {
   [T in Entry["type"]]: ((entry: Of<T>) => Published | undefined) | undefined;
 };
 
-/** An update, unless it changed nothing. Entries of older versions do not say what they changed. */
+/**
+ * Returns an update, or undefined if no field changed.
+ * @param isOld whether an older version of Foyer wrote the entry, without the names of the fields.
+ */
 const updated = (
   type: FeedType,
   data: object,
@@ -34,7 +43,10 @@ const updated = (
 
 const isOld = ({ fields }: Entry): boolean => fields === undefined;
 
-/** Like {@link updated}, of an entry that always names its fields, or is old. */
+/**
+ * Like {@link updated}, for types whose entries always name the changed fields, unless an older
+ * version of Foyer wrote the entry.
+ */
 const changed = (type: FeedType, data: object, entry: Entry) =>
   updated(type, data, entry, isOld(entry));
 
@@ -45,9 +57,20 @@ const question = ({ room, question }: { room: string; question: string }) => ({
 
 const poll = ({ room, poll }: { room: string; poll: string }) => ({ room_id: room, poll_id: poll });
 
+/** Creates the converter for entries about a record. An update that changed nothing is not published. */
+const ofRecord = (record: RecordName, event: RecordEvent) => {
+  const type = `${record}.${event}` as const;
+  return (entry: RecordEntry): Published | undefined => {
+    const data = { [idName(record)]: (entry as object as Record<string, string>)[record] };
+    return event === "updated" ? changed(type, data, entry) : { type, data };
+  };
+};
+
+type RecordEntry = Extract<Entry, RecordChange>;
+
 const PINNED = ["is_pinned"];
 
-/** A chat event. Whether its channel is direct, and so not in the feed, is not known here. */
+/** Converts a chat event. Direct channels are not in the feed, but cannot be recognized here. */
 function ofChat({ channel, by, delivery }: Of<"chat.event">) {
   const { id, type, sender, content, replaces } = delivery.event;
   const place = { room_id: channel, channel_id: channel };
@@ -64,7 +87,8 @@ function ofChat({ channel, by, delivery }: Of<"chat.event">) {
     return { type: "chat.message", data } as const;
   }
   const data = { ...place, event_id: replaces, user_id: sender ?? by.user ?? null };
-  // An edit of a message that was deleted since reads as its deletion.
+  // Deleting a message also replaces the content of its edits, so the entry for an earlier edit
+  // looks like a deletion.
   const isDeletion = content === DELETED;
   return { type: isDeletion ? "chat.deleted" : "chat.edited", data } as const;
 }
@@ -72,7 +96,19 @@ function ofChat({ channel, by, delivery }: Of<"chat.event">) {
 /** The content of a deleted message, and of all its edits. */
 const DELETED = '{"type":"deleted"}';
 
-/** To add a type: a line here, and its name in schemas/plain/feed.ts. */
+/** Converts the start or end of a call. Calls in direct channels are not in the feed. */
+const ofCall = ({ type, channel, call, isDirect }: Of<"call.started" | "call.ended">) =>
+  isDirect ? undefined : { type, data: { room_id: channel, call_id: call } };
+
+const ofCaller = ({ type, channel, user, isDirect }: Of<"call.joined" | "call.left">) =>
+  isDirect ? undefined : { type, data: { room_id: channel, user_id: user } };
+
+const ofHand = ({ type, room, user }: Of<"hand.raised" | "hand.lowered">) => ({
+  type,
+  data: { room_id: room, user_id: user },
+});
+
+/** To add a type, add a line here and the type's name in schemas/plain/feed.ts. */
 const table: Table = {
   "world.created": undefined,
   "world.updated": (entry) => changed("world.updated", {}, entry),
@@ -89,7 +125,7 @@ const table: Table = {
     entry.isNew
       ? { type: "user.created", data: { user_id: entry.user } }
       : updated("user.updated", { user_id: entry.user }, entry),
-  // An update of the state that clients keep for themselves has no fields.
+  // Updates to client-defined state have no fields.
   "user.updated": (entry) => updated("user.updated", { user_id: entry.user }, entry),
   "user.moderated": ({ user, state }) =>
     state && { type: "user.moderated", data: { user_id: user, state } },
@@ -104,6 +140,17 @@ const table: Table = {
     changed("announcement.updated", { announcement_id: entry.announcement }, entry),
   "chat.event": ofChat,
   "chat.reacted": undefined,
+  // Only moderators and the author know of messages that wait.
+  "chat.held": undefined,
+  "chat.unheld": undefined,
+  "report.created": ({ report, kind, inRoom, isNew }) =>
+    isNew
+      ? { type: "report.created", data: { report_id: report, kind, room_id: inRoom } }
+      : undefined,
+  "report.resolved": ({ report, kind, inRoom, action }) => ({
+    type: "report.resolved",
+    data: { report_id: report, kind, room_id: inRoom, action },
+  }),
   "chat.memberships": undefined,
   "chat.marked": undefined,
   "chat.erased": undefined,
@@ -127,31 +174,45 @@ const table: Table = {
     type: "poll.updated",
     data: { room_id: room, poll_id: poll, fields: PINNED },
   }),
-  "session.created": ({ session }) => ({ type: "session.created", data: { session_id: session } }),
+  ...ofRecords(ofRecord),
   "session.updated": ({ session, fields = [] }) => ({
     type: "session.updated",
     data: { session_id: session, fields },
   }),
-  "session.deleted": ({ session }) => ({ type: "session.deleted", data: { session_id: session } }),
-  "speaker.created": ({ speaker }) => ({ type: "speaker.created", data: { speaker_id: speaker } }),
-  "speaker.updated": (entry) => changed("speaker.updated", { speaker_id: entry.speaker }, entry),
-  "speaker.deleted": ({ speaker }) => ({ type: "speaker.deleted", data: { speaker_id: speaker } }),
   "program.imported": undefined,
   "program.favored": undefined,
+  // The feed shows each entry's author, and ratings are anonymous.
+  "session.rated": undefined,
   "program.linked": undefined,
+  "call.started": ofCall,
+  "call.ended": ofCall,
+  "call.declined": undefined,
+  "call.joined": ofCaller,
+  "call.left": ofCaller,
+  "call.published": undefined,
+  "call.staged": ({ room, user, on }) => ({
+    type: "call.staged",
+    data: { room_id: room, user_id: user, on_stage: on },
+  }),
+  "hand.raised": ofHand,
+  "hand.lowered": ofHand,
+  "screen.shown": undefined,
+  "caption.added": ({ room }) => ({ type: "caption.added", data: { room_id: room } }),
+  "caption.heard": undefined,
+  "caption.erased": undefined,
   "file.added": ({ file }) => ({ type: "file.added", data: { file_id: file } }),
   noted: undefined,
   "file.deleted": ({ file }) => ({ type: "file.deleted", data: { file_id: file } }),
 };
 
-/** What programs get of an entry; undefined for nothing. */
+/** Converts an entry to its feed event. Returns undefined if the entry is not published. */
 export const published = (entry: Entry): Published | undefined =>
   (table[entry.type] as ((entry: Entry) => Published | undefined) | undefined)?.(entry);
 
-/** For how long a value is current after the cursor of its world was confirmed. */
+/** Time for which cached values stay current after their world's cursor has been confirmed. */
 const CURRENT_FOR_MS = 1000;
 
-/** How long a write waits at most until its entries were applied here. */
+/** Maximum time that a write waits for its own entries to be applied in this process. */
 const OWN_ENTRIES_TIMEOUT_MS = 250;
 
 interface LogEventsParts {
@@ -159,26 +220,26 @@ interface LogEventsParts {
   readonly log: LogReads<Entry>;
   readonly clock?: Clock;
   readonly onFault: (error: unknown) => void;
-  /** Gets why the log could not be read. The read is repeated. */
+  /** Receives the error of a failed log read, which will be retried. */
   readonly onUnread?: (error: unknown) => void;
 }
 
-/** A write that waits until its entries were applied. */
+/** A write waiting for its entries to be applied. */
 interface Waiting {
   readonly seq: number;
   readonly resolve: () => void;
 }
 
-/** The log of the worlds that this process follows, and the messages of its bus. */
+/** Delivers the logs of the worlds that this process follows, along with messages from the bus. */
 export class LogEvents implements Events {
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #follower: Follower<Entry>;
   readonly #onFault: (error: unknown) => void;
-  readonly #listeners = new Set<Listener>();
-  readonly #ofWorlds = new Map<string, Set<Listener>>();
+  readonly #listeners = new Set<StoreListener>();
+  readonly #ofWorlds = new Map<string, Set<StoreListener>>();
   readonly #waiting = new Map<string, Set<Waiting>>();
-  /** The event that listeners get now, and the ones that came meanwhile. */
+  /** The event being delivered, followed by events that arrived during its delivery. */
   readonly #due: AnyEvent[] = [];
   readonly #unsubscribe: () => void;
 
@@ -241,22 +302,22 @@ export class LogEvents implements Events {
     return this.#follower.caughtUp;
   }
 
-  /** The last entry of each followed world that this process applied or wrote. */
-  seen(): ReadonlyMap<string, Position> {
+  /** Returns the position of the last entry in each followed world that this process applied or wrote. */
+  seen(): ReadonlyMap<string, LogPosition> {
     return this.#follower.seen();
   }
 
-  /** Reads the new entries of a world, such as after a write in doubt. */
-  look(world: string): void {
-    this.#follower.look(world);
+  /** Reads a world's new entries, for example after a write with an unknown outcome. */
+  readNew(world: string): void {
+    this.#follower.readNew(world);
   }
 
   /**
-   * Takes the entries of a transaction of this process, and publishes them to the others.
-   * @returns a promise if some of them have to wait for entries of other processes. It
-   *   resolves when they were applied, or after a moment.
+   * Publishes the entries of one of this process's transactions to the other processes.
+   * @returns a promise if some of the entries must wait for other processes' entries. The promise
+   * resolves once the transaction's entries have been applied, or after a short timeout.
    */
-  took(hints: readonly Hint<Entry>[]): Promise<unknown> | undefined {
+  appended(hints: readonly Hint<Entry>[]): Promise<unknown> | undefined {
     const byWorld = new Map<string, Hint<Entry>[]>();
     for (const hint of hints) {
       const own = byWorld.get(hint.entry.world);
@@ -279,9 +340,9 @@ export class LogEvents implements Events {
     this.#bus.publish(message);
   }
 
-  subscribe(listener: Listener, world?: string): () => void {
-    // A new function, so that the same listener may subscribe twice.
-    const own: Listener = (event) => listener(event);
+  subscribe(listener: StoreListener, world?: string): () => void {
+    // Wrapped, so that the same listener can subscribe twice.
+    const own: StoreListener = (event) => listener(event);
     if (world === undefined) {
       this.#listeners.add(own);
       return () => void this.#listeners.delete(own);
@@ -311,20 +372,20 @@ export class LogEvents implements Events {
     for (const hint of message.hints) this.#follower.hint(hint);
   }
 
-  /** Listeners get the present event before any that come while they run. */
+  /** Delivers an event. Events that arrive while listeners run are delivered afterward. */
   #deliver(event: AnyEvent): void {
     if (this.#due.push(event) > 1) return;
-    // It grows meanwhile.
+    // The array grows during iteration.
     for (const next of this.#due) {
-      this.#give(next, this.#listeners);
+      this.#notify(next, this.#listeners);
       if (this.#ofWorlds.size === 0 || !("world" in next)) continue;
       const listeners = this.#ofWorlds.get(next.world!);
-      if (listeners) this.#give(next, listeners);
+      if (listeners) this.#notify(next, listeners);
     }
     this.#due.length = 0;
   }
 
-  #give(event: AnyEvent, listeners: Iterable<Listener>): void {
+  #notify(event: AnyEvent, listeners: Iterable<StoreListener>): void {
     for (const listener of listeners) {
       try {
         listener(event);
@@ -334,9 +395,12 @@ export class LogEvents implements Events {
     }
   }
 
-  /** Waits until an entry of this process was applied. Earlier ones are in the log and can be read. */
+  /**
+   * Waits until an entry written by this process has been applied. Also starts a read of the log,
+   * which already contains all preceding entries.
+   */
   #wait(world: string, seq: number): Promise<void> {
-    this.#follower.look(world);
+    this.#follower.readNew(world);
     return new Promise((resolve) => {
       let waiting = this.#waiting.get(world);
       if (!waiting) this.#waiting.set(world, (waiting = new Set()));

@@ -17,9 +17,10 @@ export interface NewEntry {
 }
 
 /**
- * Writes a tar and syncs it to the disk.
+ * Writes a tar file and syncs it to disk.
  * @param target a file that does not exist yet.
- * @param entries each is asked for when the one before it is read.
+ * @param entries the entries to write. An entry is requested only after the content of the previous
+ * entry has been read.
  */
 export async function writeArchive(
   target: string,
@@ -38,7 +39,7 @@ export async function writeArchive(
       }
       yield Buffer.alloc((512 - (entry.size % 512)) % 512);
     }
-    // Two empty blocks are the end of a tar.
+    // Two empty blocks end a tar file.
     yield Buffer.alloc(1024);
   }
 
@@ -53,9 +54,10 @@ function* headerOf({ path, size, modified }: NewEntry): Generator<Buffer> {
 }
 
 /**
- * The entries of a tar. Each is to be read whole before the next is asked for.
- * @param archive its path, or the descriptor of a file.
- * @throws {ArchiveError} if it is no tar, or cut off.
+ * Yields the entries of a tar file. Each entry must be read completely before the next entry is
+ * requested.
+ * @param archive the path of the file, or its descriptor.
+ * @throws {ArchiveError} if the file is not a tar file, or is truncated.
  */
 export async function* entriesOf(
   archive: string | number,
@@ -72,15 +74,15 @@ export async function* entriesOf(
     ? createReadStream("", {
         fd: archive,
         start: 0,
-        // The file stays open for its owner.
+        // The caller owns the descriptor, so leave it open.
         fs: { read, close: (_fd: number, done: () => void) => done() },
       })
     : createReadStream(archive);
   const fail = (error: Error) => {
     faults.push(error);
     source.unpipe(parser);
-    // The end of the current entry will not come, so its reader must stop. The parser
-    // may still write to it before it returns.
+    // The rest of the current entry never arrives, so fail its reader. Deferred, because the parser
+    // may still write to the entry before the parser returns.
     queueMicrotask(() => current?.destroy(error));
     wake();
   };
@@ -91,7 +93,8 @@ export async function* entriesOf(
   const parser = new Parser({
     strict: true,
     onReadEntry(entry) {
-      // The reader gets the error, if there is one by then.
+      // Prevents an uncaught exception if the entry has no reader yet. A reader receives the error
+      // anyway.
       entry.on("error", () => {});
       waiting.push(entry);
       wake();
@@ -123,14 +126,14 @@ export async function* entriesOf(
   }
 }
 
-/** The end of the name of the folder in which a file is made. */
+/** Suffix of the folder in which a new file is built. */
 const PART = ".part-";
 
 /**
- * Makes a file that appears complete or not at all.
+ * Creates a file atomically: it appears complete or not at all.
  * @param target a file that does not exist yet.
- * @param make writes the file `archive` in a folder, which is removed at the end.
- * @throws {ArchiveError} if the file exists.
+ * @param make writes the file `archive` in a temporary folder, which is removed afterward.
+ * @throws {ArchiveError} if the target exists.
  */
 export async function newFile<T>(
   target: string,
@@ -150,5 +153,5 @@ export async function newFile<T>(
 }
 
 async function refuseExisting(path: string): Promise<void> {
-  if (await exists(path)) throw new ArchiveError(`${path} exists already.`);
+  if (await exists(path)) throw new ArchiveError(`${path} already exists.`);
 }

@@ -12,33 +12,36 @@ import {
   type Member,
   pathOfFile,
   pathOfRows,
-  type Report,
+  type ReportProgress,
   type TableRows,
   timeOf,
 } from "./manifest.js";
-import { openMaintenance, type Place } from "./place.js";
-import { partsOf, type RowCounts, rowCountsOf } from "./table-rows.js";
+import { openMaintenance, type StorageLocation } from "./storage-location.js";
+import { partsOf, type TableRowCounts, rowCountsOf } from "./table-rows.js";
 
-/** After how many attempts a backup gives up. */
 const ATTEMPTS = 5;
 
-export interface Backup extends RowCounts {
-  /** The size of all files, in bytes. */
+export interface Backup extends TableRowCounts {
+  /** The total size of all files, in bytes. */
   bytes: number;
-  /** The keys of files that were already missing or damaged. All else is backed up. */
+  /** The keys of files that were already missing or damaged. Everything else is backed up. */
   damaged: string[];
 }
 
-/** A world was deleted after the moment of the backup, so its files are gone. */
+/** Thrown if a world was deleted after the rows were captured, so that its files are gone. */
 class WorldGone extends ArchiveError {}
 
 /**
- * Copies all rows and files into one file, as they are at one moment. A server may write meanwhile.
- * The moment of the rows comes first, and then the files that the rows name are read, because files
- * never change. A file that is deleted meanwhile is left out of both.
+ * Copies all rows and files, as of one moment, into a single file. A server may write concurrently.
+ * The rows are captured first. The files that the rows name can then be read at any time, because
+ * files never change. A file deleted during the backup is left out along with its record.
  * @param target a file that does not exist yet. It appears complete or not at all.
  */
-export async function backup(place: Place, target: string, report: Report): Promise<Backup> {
+export async function backup(
+  place: StorageLocation,
+  target: string,
+  report: ReportProgress,
+): Promise<Backup> {
   const from = openMaintenance(place);
   const files = await from.files();
   try {
@@ -84,7 +87,7 @@ async function pack(
   source: TableSource,
   files: FileStore,
   archive: string,
-  report: Report,
+  report: ReportProgress,
 ): Promise<Backup> {
   const records = await recordsIn(source);
   const of = totalSize(records);
@@ -120,7 +123,10 @@ async function pack(
     }
   }
 
-  /** The rows come last, because they must not name a file that was deleted meanwhile. */
+  /**
+   * Yields a table's rows. Rows are written after the files, because the rows must not name a file
+   * that was deleted during the backup.
+   */
   async function* rowEntries(table: Table): AsyncGenerator<NewEntry> {
     const count = await source.count(table);
     let rows = 0;

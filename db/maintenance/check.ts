@@ -4,27 +4,27 @@ import { compareKeys, type FileStore } from "../contract/file-store.js";
 import { type FileDigest, StoreError } from "../contract/store.js";
 import { inspectedSqlite } from "../engines/sqlite/copies/sqlite-dump.js";
 import { Inspector } from "./inspector.js";
-import type { Report } from "./manifest.js";
-import type { Place } from "./place.js";
-import { NO_ROWS, type RowCounts } from "./table-rows.js";
+import type { ReportProgress } from "./manifest.js";
+import type { StorageLocation } from "./storage-location.js";
+import { NO_ROWS, type TableRowCounts } from "./table-rows.js";
 
-/** How many files without a record are looked at together. */
+/** Number of files without a record that are examined together. */
 const SUSPECTS = 1000;
 
 interface Finding {
-  /** `database`, or the key of a file. */
+  /** `database`, or a file key. */
   subject: string;
   problem: string;
 }
 
-interface Inspection extends RowCounts {
-  /** The size of all files, in bytes. */
+interface Inspection extends TableRowCounts {
+  /** The total size of all files, in bytes. */
   bytes: number;
   findings: Finding[];
 }
 
-/** Reads all data of a place back; see {@link inspect}. */
-export async function check(place: Place, report: Report): Promise<Inspection> {
+/** Verifies all data in a storage location; see {@link inspect}. */
+export async function check(place: StorageLocation, report: ReportProgress): Promise<Inspection> {
   const database = await openInspector(place);
   try {
     const files = await openFiles(place.dataDir, place.bucket);
@@ -38,18 +38,22 @@ export async function check(place: Place, report: Report): Promise<Inspection> {
   }
 }
 
-async function openInspector({ dataDir, database }: Place): Promise<Inspector> {
+async function openInspector({ dataDir, database }: StorageLocation): Promise<Inspector> {
   if (!database) return new Inspector(inspectedSqlite(dataDir));
   const { inspectedPostgres } = await import("../engines/postgres/copies/postgres-dump.js");
   return new Inspector(await inspectedPostgres(database.url));
 }
 
 /**
- * Reads all data of a database and of its files back. A server may write meanwhile; an
- * upload or a deletion in progress is no finding.
+ * Verifies a database and its files by reading all of their data. A server may write concurrently;
+ * an upload or deletion in progress is not a finding.
  * @throws {StoreError} if the files cannot be reached at all.
  */
-async function inspect(database: Inspector, files: FileStore, report: Report): Promise<Inspection> {
+async function inspect(
+  database: Inspector,
+  files: FileStore,
+  report: ReportProgress,
+): Promise<Inspection> {
   const findings: Finding[] = [];
   const found = (problem: string) => {
     if (findings.some((finding) => finding.problem === problem)) return;
@@ -75,7 +79,7 @@ async function inspect(database: Inspector, files: FileStore, report: Report): P
   }
 }
 
-/** The database cannot be read. That is a finding; that files cannot be reached is none. */
+/** Thrown if the database cannot be read. This is a finding, whereas unreachable files are an error. */
 class Unreadable extends Error {}
 
 const asked = <T>(answer: Promise<T>): Promise<T> =>
@@ -90,9 +94,8 @@ function unreadable(error: unknown): string {
 }
 
 /**
- * Compares files with their records. Both are read in the order of their keys, so
- * neither has to be in memory.
- * @param report gets how many bytes are read.
+ * Compares files with their records. Both are read in key order, so neither has to fit in memory.
+ * @param report receives the number of bytes read so far.
  */
 async function* compare(
   database: Inspector,
@@ -112,7 +115,7 @@ async function* compare(
       const start = done;
       const problem = await differenceFrom(record.value, files, (bytes) => report((done += bytes)));
       done = start + size;
-      // A deletion removes the record first and then the file, so it may have begun meanwhile.
+      // A deletion removes the record before the file, so check that the record still exists.
       if (problem !== undefined && (await asked(database.has(key)))) {
         yield { subject: key, problem };
       }
@@ -139,7 +142,7 @@ async function* recordsOf(database: Inspector): AsyncGenerator<FileDigest> {
   }
 }
 
-/** How a file differs from its record; undefined if it does not. */
+/** Describes how a file differs from its record, or returns undefined if the file matches the record. */
 async function differenceFrom(
   { key, size, sha256 }: FileDigest,
   files: FileStore,
@@ -166,16 +169,16 @@ async function differenceFrom(
   return found.digest("hex") === sha256 ? undefined : "has the wrong checksum";
 }
 
-/** The files that have no record, and that no process is about to record or to remove. */
+/** Yields the files that have no record and that no process is about to record or remove. */
 async function* orphansAmong(
   suspects: readonly string[],
   database: Inspector,
   files: FileStore,
 ): AsyncGenerator<Finding> {
   if (suspects.length === 0) return;
-  // A note exists from before a file is in place until it is recorded, and from
-  // before its record is deleted until the file is. So in this order, no file that
-  // is being added or deleted looks like an orphan.
+  // A note exists from before a file is put in place until the file is recorded, and from before
+  // its record is deleted until the file is deleted. Reading the notes both before and after the
+  // records ensures that no file being added or deleted looks like an orphan.
   const before = await files.unsettled();
   const unrecorded: string[] = [];
   for (const key of suspects) {

@@ -9,23 +9,26 @@ import { syncFolder } from "../local/disk.js";
 import { holdLock } from "../local/work-folder.js";
 import { ArchiveError } from "./manifest.js";
 
-/** Where a restore brings a backup. It is empty at first. */
+/** The target of a restore. It must be empty at first. */
 export interface Destination {
   readonly name: string;
   readonly tables: TableTarget;
   readonly files: FileStore;
-  /** @throws {Failure} if something is there that a restore would mix with. */
+  /**
+   * @param keys the keys of the files in the archive.
+   * @throws {Failure} if the target contains files that are not in the archive.
+   */
   refuseFull(keys: ReadonlySet<string>): Promise<void>;
-  /** Makes all visible at once, rows last. */
+  /** Makes all restored data visible. The rows become visible last. */
   finish(): Promise<void>;
-  /** Ends. Unless it was finished, the place is as it was. */
+  /** Releases the destination. Without {@link finish}, the target is left unchanged. */
   close(): Promise<void>;
 }
 
 /**
- * An empty database of a server, with files beside it. The rows appear all at once.
- * A killed restore leaves only files without rows; the next one overwrites them.
- * @param files closed with the destination.
+ * Prepares a restore into an empty database server, with files stored separately. All rows appear
+ * atomically. A killed restore leaves only files without rows, which the next restore overwrites.
+ * @param files the file store, which is closed along with the destination.
  */
 export async function sharedDestination(
   name: string,
@@ -55,7 +58,10 @@ export async function sharedDestination(
   };
 }
 
-/** Refuses files that are not in the archive. Files of a killed restore are in it. */
+/**
+ * Throws if there are files that are not in the archive. A killed restore of the same archive
+ * leaves no such files.
+ */
 async function refuseStrangers(files: FileStore, keys: ReadonlySet<string>): Promise<void> {
   for await (const { key } of files.keys()) {
     if (keys.has(key)) continue;
@@ -65,21 +71,20 @@ async function refuseStrangers(files: FileStore, keys: ReadonlySet<string>): Pro
   }
 }
 
-/** In DATA_DIR itself, which may be a volume of its own: a rename cannot cross volumes. */
+/** The work folder. It is inside DATA_DIR, which may be a separate volume, because a rename cannot cross volumes. */
 const WORK = "restore";
 const MEDIA = "media";
 const RESTORE_LOCK = "restore.lock";
 
 /**
- * The names that an empty DATA_DIR may contain: the remains of a killed restore, the
- * folder of a server's sockets (live/control.ts), and the content of a new volume.
+ * The names that an empty DATA_DIR may contain: leftovers of a killed restore, the folder of a
+ * server's sockets (live/control.ts), and the content of a new volume.
  */
 const NOTHING = new Set([WORK, RESTORE_LOCK, "control", "lost+found"]);
 
 /**
- * An empty or missing folder that gets a database of SQLite, and the files unless
- * they go elsewhere. All of it is made in a folder of its own, and moved to where a
- * server would look for it at the end.
+ * Prepares a restore into an empty or missing folder: an SQLite database, and the files unless they
+ * are stored elsewhere. Everything is built in a work folder and moved into place at the end.
  */
 export async function folderDestination(
   dataDir: string,
@@ -89,7 +94,7 @@ export async function folderDestination(
   const made = await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const release = holdLock(join(dataDir, RESTORE_LOCK));
   if (!release) {
-    throw new ArchiveError(`A restore into ${dataDir} is under way already.`);
+    throw new ArchiveError(`Another restore into ${dataDir} is in progress.`);
   }
   const scratch = join(dataDir, WORK);
   const database = join(scratch, DATABASE);
@@ -102,13 +107,14 @@ export async function folderDestination(
     await rm(scratch, { recursive: true, force: true });
     release!();
     await rm(join(dataDir, RESTORE_LOCK), { force: true });
-    // rmdir fails on a folder with contents, so this removes it only after a failure.
+    // rmdir only succeeds on an empty folder, that is, after a failed restore.
     if (made !== undefined) await rmdir(dataDir).catch(() => {});
   }
 
   try {
     await refuseFull(dataDir);
-    // The remains of a killed restore. Its database goes last, because wasCutOff looks for it.
+    // Remove leftovers of a killed restore, the database last, because wasCutOff looks for the
+    // database.
     await rm(join(dataDir, MEDIA), { recursive: true, force: true });
     await rm(scratch, { recursive: true, force: true });
     await mkdir(scratch, { mode: 0o700 });
@@ -149,8 +155,8 @@ async function refuseFull(dataDir: string): Promise<void> {
 }
 
 /**
- * Whether a restore was killed between its last two steps, when the files are in
- * place and the database is still where it was made.
+ * Whether a restore was killed between its last two steps: the files are in place, but the database
+ * is still in the work folder.
  */
 async function wasCutOff(dataDir: string): Promise<boolean> {
   const has = (path: string) =>
@@ -163,11 +169,11 @@ async function wasCutOff(dataDir: string): Promise<boolean> {
   );
 }
 
-/** Moves everything into place. The database is last, because it makes the folder a restored one. */
+/** Moves everything into place. The database is moved last, because its presence marks the folder as restored. */
 async function place(scratch: string, dataDir: string): Promise<void> {
   const media = join(dataDir, MEDIA);
   await rename(join(scratch, MEDIA), media).catch((error: NodeJS.ErrnoException) => {
-    // The files may be elsewhere.
+    // The files may be stored elsewhere.
     if (error.code !== "ENOENT") throw error;
   });
   try {

@@ -2,25 +2,26 @@ import { Failure } from "../../schemas/plain/failure.js";
 import type { SchemaVersions } from "../choice.js";
 import { refuseMissing, upgradeIn, versionsIn } from "../engines/sqlite/engine/sqlite-database.js";
 import { type Eraser, finishErasures } from "../erasure/erasure-job.js";
-import type { Place } from "./place.js";
+import type { StorageLocation } from "./storage-location.js";
 
 /**
- * Which version the tables have. Nothing changes.
- * @throws {StoreError} `unusable` with one line for the operator, also if there are none.
+ * Returns the schema versions of the tables, without changing anything.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator, for example if there
+ * are no tables.
  */
-export async function versionsOf({ dataDir, database }: Place): Promise<SchemaVersions> {
+export async function versionsOf({ dataDir, database }: StorageLocation): Promise<SchemaVersions> {
   if (!database) return versionsIn(dataDir);
   const shared = await import("../engines/postgres/engine/open-shared.js");
   return shared.versionsIn(database);
 }
 
 /**
- * Upgrades the tables. A server that has them open, of any version, is a reason to fail.
- * @param log gets a line if something changed.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Upgrades the tables. Fails if a server of any version has the tables open.
+ * @param log receives a line if the tables were upgraded.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function upgrade(
-  { dataDir, database }: Place,
+  { dataDir, database }: StorageLocation,
   log: (line: string) => void,
 ): Promise<void> {
   if (!database) return upgradeIn(dataDir, log);
@@ -28,26 +29,24 @@ export async function upgrade(
   await shared.upgradeTables(database, log);
 }
 
-/** How long the job may run. */
 const LIMIT_MS = 3_600_000;
 
-/** How often it is tried again while something keeps it from its work, each after a moment. */
+/** Maximum number of consecutive retries while the job is blocked. A short pause precedes each retry. */
 const TRIES = 50;
 
 interface Maintained {
-  /** When the first of what was left had been erased; null if nothing was left. */
+  /** Time of the oldest erasure whose bytes were still in the files; null if no such bytes were left. */
   erased_at: string | null;
-  /** What was done, such as "rewrote users". */
+  /** The completed steps, such as "rewrote users". */
   done: string[];
 }
 
 /**
- * Removes the bytes of all that was erased from the files of the database, also while a server
- * runs.
- * @throws {Failure} if something keeps them there.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Removes the bytes of all erased data from the database files, even while a server is running.
+ * @throws {Failure} if some of the bytes cannot be removed.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
-export async function maintain(place: Place): Promise<Maintained> {
+export async function maintain(place: StorageLocation): Promise<Maintained> {
   const eraser = await openEraser(place);
   try {
     const oldest = await eraser.oldest();
@@ -56,18 +55,18 @@ export async function maintain(place: Place): Promise<Maintained> {
     try {
       const done = await finishErasures(eraser, "now", { limit: LIMIT_MS, tries: TRIES });
       const left = await eraser.oldest();
-      if (left !== undefined && left <= oldest) throw new Error("there was not enough time");
+      if (left !== undefined && left <= oldest) throw new Error("it took too long");
       return { erased_at, done: [...new Set(done)] };
     } catch (error) {
       const { message } = error as Error;
-      throw new Failure(`data that was erased at ${erased_at} is still in the files: ${message}`);
+      throw new Failure(`data erased at ${erased_at} is still in the files: ${message}`);
     }
   } finally {
     await eraser.close();
   }
 }
 
-async function openEraser({ dataDir, database }: Place): Promise<Eraser> {
+async function openEraser({ dataDir, database }: StorageLocation): Promise<Eraser> {
   if (database) {
     const { openPostgresEraser } = await import("../engines/postgres/erasure/postgres-eraser.js");
     return openPostgresEraser(database);

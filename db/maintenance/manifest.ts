@@ -3,23 +3,22 @@ import { Value } from "@sinclair/typebox/value";
 import { Failure } from "../../schemas/plain/failure.js";
 import { BACKUP_VERSION, OLDEST_BACKUP, type Table, TABLES, tablesOf } from "../copies/tables.js";
 
-// A backup is a tar archive that any tar can unpack: the files, then the rows of
-// all tables, and at the end a manifest with their checksums. An incomplete one
-// lacks the manifest.
+// A backup is a standard tar archive: the files, then the rows of all tables, and finally a
+// manifest with their checksums. An incomplete archive lacks the manifest.
 
 const ARCHIVE_FORMAT = "foyer.backup";
 
 export const MANIFEST = "manifest.json";
 const MEDIA = "media/";
 
-/** The paths that an archive may have. No other is ever written anywhere. */
+/** The only paths that an archive may contain. Nothing else is ever written to disk. */
 const FILE = /^media(?:\/[\w-][\w.-]{0,254})+$/;
 const ROWS = /^tables\/([a-z_]+)-([1-9]\d{0,6})\.ndjson$/;
 
-/** The last moment that a `Date` can hold, in milliseconds since 1970 (ECMA-262, 21.4.1.1). */
+/** The latest time a `Date` can represent, in milliseconds since 1970 (ECMA-262, 21.4.1.1). */
 const LATEST_TIME = 8.64e15;
 
-/** The archive is not valid, or cannot be made. The message is one line for the operator. */
+/** Thrown if an archive is invalid or cannot be created, with a one-line message for the operator. */
 export class ArchiveError extends Failure {}
 
 type Entry =
@@ -27,7 +26,10 @@ type Entry =
   | { kind: "file"; key: string }
   | { kind: "rows"; table: Table; part: number };
 
-/** @returns undefined for a path that no archive has. */
+/**
+ * Classifies the path of an archive entry.
+ * @returns undefined if an archive must not contain the path.
+ */
 export function entryAt(path: string): Entry | undefined {
   if (path === MANIFEST) return { kind: "manifest" };
   if (FILE.test(path)) return { kind: "file", key: path.slice(MEDIA.length) };
@@ -38,7 +40,7 @@ export function entryAt(path: string): Entry | undefined {
 
 export const pathOfFile = (key: string): string => MEDIA + key;
 
-/** The path of a part of the rows of a table. Parts count from 1. */
+/** Returns the path of one part of a table's rows. Parts count from 1. */
 export const pathOfRows = (table: Table, part: number): string =>
   `tables/${table.name}-${part}.ndjson`;
 
@@ -48,7 +50,7 @@ const Sha256 = Type.RegExp(/^[0-9a-f]{64}$/);
 const Member = Type.Object({
   path: Type.RegExp(FILE),
   size: Count,
-  /** In milliseconds since 1970. It is part of the `ETag` of a file. */
+  /** In milliseconds since 1970. Part of the file's `ETag`. */
   modified: Type.Integer({ minimum: 0, maximum: LATEST_TIME }),
   sha256: Sha256,
 });
@@ -58,7 +60,7 @@ const TableRows = Type.Object({
   name: Type.String(),
   columns: Type.Array(Type.String()),
   rows: Count,
-  /** Of all its parts, one after the other. */
+  /** The checksum of all of the table's parts, concatenated. */
   sha256: Sha256,
 });
 export type TableRows = Static<typeof TableRows>;
@@ -70,7 +72,7 @@ const Head = Type.Object({
 
 const Manifest = Type.Object({
   ...Head.properties,
-  /** When the backup was made, as `Date.prototype.toISOString` writes it. */
+  /** The time of the backup, in the format of `Date.prototype.toISOString`. */
   created: Type.RegExp(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
   members: Type.Array(Member),
   foyer: Type.String(),
@@ -99,13 +101,13 @@ export function manifestOf(
   return Buffer.from(JSON.stringify(manifest));
 }
 
-/** The time of a file in milliseconds; 0 if it is before 1970 or beyond the range of `Date`. */
+/** Returns a file's modification time in milliseconds, or 0 if the time is before 1970 or out of range for `Date`. */
 export function timeOf(modified: Date): number {
   const time = Math.trunc(modified.getTime());
   return time > 0 ? time : 0;
 }
 
-/** Reads a manifest. @throws {ArchiveError} if this Foyer cannot use it. */
+/** Parses a manifest. @throws {ArchiveError} if this version of Foyer cannot use it. */
 export function readManifest(json: string): Contents {
   let manifest: unknown;
   try {
@@ -113,11 +115,11 @@ export function readManifest(json: string): Contents {
   } catch {
     throw new ArchiveError("its manifest is not JSON");
   }
-  // The version comes first, because a newer manifest may have other fields.
+  // Check the version first, because a newer manifest may have different fields.
   refuseFault(Head, manifest);
   const { version } = manifest as Static<typeof Head>;
   if (version > BACKUP_VERSION) {
-    throw new ArchiveError("it was made by a newer Foyer");
+    throw new ArchiveError("it is from a newer version of Foyer");
   }
   if (version < OLDEST_BACKUP) {
     throw new ArchiveError(
@@ -127,7 +129,7 @@ export function readManifest(json: string): Contents {
   refuseFault(Manifest, manifest);
   const { created, members, tables } = manifest as Static<typeof Manifest>;
   if (Number.isNaN(Date.parse(created))) {
-    throw new ArchiveError("its manifest is wrong at /created: not a date");
+    throw new ArchiveError("its manifest is invalid at /created: not a date");
   }
   const paths = new Set<string>();
   for (const { path } of members) {
@@ -159,11 +161,11 @@ function refuseFault(schema: TSchema, manifest: unknown): void {
   const fault = Value.Errors(schema, manifest).First();
   if (!fault) return;
   const at = fault.path && ` at ${fault.path}`;
-  throw new ArchiveError(`its manifest is wrong${at}: ${fault.message}`);
+  throw new ArchiveError(`its manifest is invalid${at}: ${fault.message}`);
 }
 
 /**
- * Reports the progress of long work: the finished part of a step, and the whole. If it
- * throws, the work stops and leaves nothing behind.
+ * Reports the progress of a long operation: how much of a step is done, out of its total. If the
+ * callback throws, the operation stops and leaves nothing behind.
  */
-export type Report = (step: string, done: number, of: number) => void;
+export type ReportProgress = (step: string, done: number, of: number) => void;

@@ -6,23 +6,28 @@ import type { Row, Table } from "../copies/tables.js";
 import { storeErrorOf } from "../engines/sqlite/engine/sqlite-database.js";
 import { entriesOf } from "./archive.js";
 import type { Destination } from "./destination.js";
-import { ArchiveError, type Contents, entryAt, type Report, timeOf } from "./manifest.js";
-import { openMaintenance, type Place } from "./place.js";
-import { type RowCounts, rowCountsOf, rowsIn } from "./table-rows.js";
+import { ArchiveError, type Contents, entryAt, type ReportProgress, timeOf } from "./manifest.js";
+import { openMaintenance, type StorageLocation } from "./storage-location.js";
+import { type TableRowCounts, rowCountsOf, rowsIn } from "./table-rows.js";
 import { verifyArchive } from "./verify.js";
 
-interface Restored extends RowCounts {
+interface Restored extends TableRowCounts {
   name: string;
-  /** How many files did not get their times back, because the file system refused them. */
+  /** Number of files whose modification times could not be restored, because the file system rejected them. */
   untimed: number;
 }
 
 /**
- * Restores a backup into an empty place. All of it is checked before any part is
- * written, and nothing is visible before all is there.
- * @throws {Failure} with one line for the operator; the place is as it was.
+ * Restores a backup into an empty storage location. The archive is verified completely before
+ * anything is written, and nothing is visible until everything is restored.
+ * @throws {Failure} with a one-line message for the operator. The storage location is then left
+ * unchanged, unless the outcome of the commit is unknown.
  */
-export async function restore(archive: string, place: Place, report: Report): Promise<Restored> {
+export async function restore(
+  archive: string,
+  place: StorageLocation,
+  report: ReportProgress,
+): Promise<Restored> {
   const engines = openMaintenance(place);
   try {
     const to = await engines.destination();
@@ -35,7 +40,7 @@ export async function restore(archive: string, place: Place, report: Report): Pr
     if (error instanceof ArchiveError) throw error;
     const fault = storeErrorOf(error) ?? error;
     if (!(fault instanceof StoreError || isOfSystem(fault))) throw error;
-    // An error that names a variable already names the place.
+    // An error that names a variable already identifies the storage location.
     const isNamed = /^(?:DATABASE_URL|S3_BUCKET): /.test(fault.message);
     const place = isNamed ? "" : `cannot restore into ${engines.name}: `;
     const message = place + fault.message;
@@ -45,7 +50,11 @@ export async function restore(archive: string, place: Place, report: Report): Pr
 
 const isOfSystem = (error: unknown): error is Error => error instanceof Error && "syscall" in error;
 
-async function restoreInto(to: Destination, archive: string, report: Report): Promise<Restored> {
+async function restoreInto(
+  to: Destination,
+  archive: string,
+  report: ReportProgress,
+): Promise<Restored> {
   const contents = await verifyArchive(archive, report);
   await to.refuseFull(keysOf(contents));
   const put: string[] = [];
@@ -55,7 +64,7 @@ async function restoreInto(to: Destination, archive: string, report: Report): Pr
     return restored;
   } catch (error) {
     const isDoubtful = error instanceof StoreError && error.problem === "doubtful";
-    // The rows may be there after all, and then they need the files.
+    // If the outcome of the commit is unknown, the rows may exist and need the files.
     if (!isDoubtful) for (const key of put) await to.files.remove(key);
     throw error;
   }
@@ -69,13 +78,13 @@ const keysOf = ({ members }: Contents): Set<string> =>
     }),
   );
 
-/** @param put gets the keys of the files that were put in place. */
+/** @param put receives the keys of the files that have been stored. */
 async function unpack(
   archive: string,
   { members, tables }: Contents,
   to: Destination,
   put: string[],
-  report: Report,
+  report: ReportProgress,
 ): Promise<Restored> {
   const byPath = new Map(members.map((member) => [member.path, member]));
   const entries = entriesOf(archive, (done, of) => report("Restoring", done, of));
@@ -126,7 +135,7 @@ async function unpack(
   return { name: to.name, ...rowCountsOf(tables), untimed };
 }
 
-/** Loads rows. A faulty row is reported as a fault of the archive. */
+/** Loads rows. Reports an invalid row as a fault in the archive. */
 async function explained(archive: string, load: () => Promise<void>): Promise<void> {
   try {
     await load();

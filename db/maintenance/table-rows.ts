@@ -1,16 +1,16 @@
 import type { Row, Table, Value } from "../copies/tables.js";
 import { ArchiveError, type TableRows } from "./manifest.js";
 
-// Rows in an archive: one JSON array on each line, with the values in the order of
-// the columns. JSON escapes code units that UTF-8 cannot encode, so every text is exact.
+// Rows in an archive: one JSON array per line, with the values in column order. JSON escapes code
+// units that UTF-8 cannot encode, so every string round-trips exactly.
 
-/** About how many bytes a part has, and so how many are in memory. */
+/** Approximate size of a part in bytes, and therefore the amount held in memory. */
 const PART = 8 * 1024 * 1024;
 
-/** How many characters a row may have. A text of the API has at most a few million. */
+/** Maximum length of a row, in characters. Strings from the API have at most a few million characters. */
 const LONGEST = 256 * 1024 * 1024;
 
-/** The rows of a table as parts of NDJSON. */
+/** Serializes the rows of a table as parts of NDJSON. */
 export async function* partsOf(
   table: Table,
   batches: AsyncIterable<readonly Row[]>,
@@ -33,13 +33,13 @@ export async function* partsOf(
   if (part.length > 0) yield Buffer.concat(part);
 }
 
-/** The rows in a part of NDJSON. @throws {ArchiveError} if one is no row of the table. */
+/** Parses the rows in a part of NDJSON. @throws {ArchiveError} if a line is not a row of the table. */
 export async function* rowsIn(
   table: Table,
   chunks: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<readonly Row[]> {
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-  /** The beginning of the next row, in pieces: joining them each time would take quadratic time. */
+  /** The start of the next row, in pieces. Joining the pieces for each chunk would take quadratic time. */
   let pieces: string[] = [];
   let length = 0;
   for await (const chunk of chunks) {
@@ -57,7 +57,7 @@ export async function* rowsIn(
     yield lines.map((line) => rowIn(table, line));
   }
   if (length > 0 || decode(table, decoder) !== "") {
-    throw new ArchiveError(`the last row of ${table.name} is cut off`);
+    throw new ArchiveError(`the last row of ${table.name} is truncated`);
   }
 }
 
@@ -81,7 +81,7 @@ function rowIn(table: Table, line: string): Row {
   return whole;
 }
 
-/** A row with the columns that a row of an older backup lacks. */
+/** Fills in the columns that a row lacks if the backup is from an older version of Foyer. */
 const completed = ({ columns }: Table, row: Value[]): Value[] => [
   ...row,
   ...columns
@@ -92,11 +92,13 @@ const completed = ({ columns }: Table, row: Value[]): Value[] => [
 function refuseFault(table: Table, row: unknown): asserts row is Row {
   const { columns, name } = table;
   if (!Array.isArray(row) || row.length !== columns.length) {
-    throw new ArchiveError(`a row of ${name} has not the ${columns.length} values of its columns`);
+    throw new ArchiveError(
+      `a row of ${name} does not have ${columns.length} values, one per column`,
+    );
   }
   const odd = columns.findIndex(({ kind, nullable }, i) => !fits(row[i] as Value, kind, nullable));
   if (odd === -1) return;
-  throw new ArchiveError(`a row of ${name} has a wrong ${columns[odd]!.name}`);
+  throw new ArchiveError(`a row of ${name} has an invalid ${columns[odd]!.name}`);
 }
 
 function fits(value: unknown, kind: "text" | "number", nullable: boolean): boolean {
@@ -104,15 +106,15 @@ function fits(value: unknown, kind: "text" | "number", nullable: boolean): boole
   return kind === "text" ? typeof value === "string" : Number.isSafeInteger(value);
 }
 
-/** The tables whose rows reports to operators count. */
+/** The tables whose row counts are reported to operators. */
 export const COUNTED = ["worlds", "rooms", "files", "chat_events", "questions", "polls"] as const;
 
-/** The numbers of rows in a database. Of chat, the events that are over do not count. */
-export type RowCounts = Record<(typeof COUNTED)[number], number>;
+/** Row counts by table. Removed chat events are excluded. */
+export type TableRowCounts = Record<(typeof COUNTED)[number], number>;
 
-export const NO_ROWS = Object.fromEntries(COUNTED.map((table) => [table, 0])) as RowCounts;
+export const NO_ROWS = Object.fromEntries(COUNTED.map((table) => [table, 0])) as TableRowCounts;
 
-export const rowCountsOf = (tables: readonly TableRows[]): RowCounts =>
+export const rowCountsOf = (tables: readonly TableRows[]): TableRowCounts =>
   Object.fromEntries(
     COUNTED.map((counted) => [counted, tables.find(({ name }) => name === counted)!.rows]),
-  ) as RowCounts;
+  ) as TableRowCounts;

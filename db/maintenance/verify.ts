@@ -12,17 +12,18 @@ import {
   entryAt,
   MANIFEST,
   readManifest,
-  type Report,
+  type ReportProgress,
   type TableRows,
 } from "./manifest.js";
 import { rowsIn } from "./table-rows.js";
 
 /**
- * Reads a whole archive and keeps nothing of it. The archive must have exactly the entries
- * of its manifest, with the right checksums, and each row must fit its table.
- * @throws {ArchiveError} otherwise.
+ * Verifies an archive by reading it completely, without keeping any of its data. The archive must
+ * contain exactly the entries in its manifest, with the right checksums, and each row must fit its
+ * table.
+ * @throws {ArchiveError} if the archive does not meet these conditions.
  */
-export async function verifyArchive(archive: string, report: Report): Promise<Contents> {
+export async function verifyArchive(archive: string, report: ReportProgress): Promise<Contents> {
   if ((await stat(archive)).isDirectory()) {
     throw new ArchiveError(`${archive} is a folder.`);
   }
@@ -59,7 +60,6 @@ function manifestText(entry: ReadEntry): Promise<string> {
 class Seen {
   readonly #files = new Map<string, { size: number; sha256: string }>();
   readonly #tables = new Map<string, { rows: number; hash: Hash }>();
-  /** The table and the part of the last rows. */
   #last: { table: Table; part: number } | undefined;
 
   async take(entry: ReadEntry): Promise<void> {
@@ -79,7 +79,7 @@ class Seen {
     } else throw new ArchiveError(`it has an unexpected entry: ${path}`);
   }
 
-  /** Rows come in the order of loading. */
+  /** Throws unless the rows arrive in loading order. */
   #refuseDisorder(path: string, table: Table, part: number): void {
     const isNext =
       this.#last?.table === table
@@ -102,7 +102,7 @@ class Seen {
     for await (const rows of rowsIn(table, chunks())) seen.rows += rows.length;
   }
 
-  /** @throws {ArchiveError} unless this matches a manifest. */
+  /** @throws {ArchiveError} unless the entries match the manifest. */
   compare({ members, tables }: Contents): void {
     for (const { path, size, sha256 } of members) {
       const file = this.#files.get(path);
@@ -114,7 +114,7 @@ class Seen {
     }
     const [extra] = this.#files.keys();
     if (extra !== undefined) {
-      throw new ArchiveError(`its manifest does not name ${extra}`);
+      throw new ArchiveError(`its manifest does not list ${extra}`);
     }
     refuseFolders(members.map(({ path }) => path));
     for (const table of tables) this.#compareRows(table);
@@ -136,7 +136,7 @@ class Seen {
   }
 }
 
-/** A path cannot be a file and a folder. */
+/** Throws if a path is both a file and a folder. */
 function refuseFolders(paths: readonly string[]): void {
   const files = new Set(paths);
   for (const path of paths) {

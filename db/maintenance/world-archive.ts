@@ -11,14 +11,14 @@ import { unnamedFile } from "../local/work-folder.js";
 import { entriesOf, type NewEntry, newFile, writeArchive } from "./archive.js";
 import { ArchiveError, entryAt, pathOfFile, timeOf } from "./manifest.js";
 
-// A world with its files: a tar with the bytes of the files, as a backup has them, and last the
-// document, with the records of these files.
+// A world archive is a tar file with the bytes of the world's files, as in a backup, followed by
+// the document, which includes the records of those files.
 
-/** How often the files of a new world are completed, and the pause in between, in milliseconds. */
+/** Maximum number of attempts to complete a new world's files, and the pause between attempts, in milliseconds. */
 const TRIES = 4;
 const PAUSE = 1000;
 
-/** The path of the document. A tar without it is cut off. */
+/** The path of the document. An archive without a document is truncated. */
 const DOCUMENT = "world.json";
 
 interface Data {
@@ -26,15 +26,15 @@ interface Data {
   files: FileStore;
 }
 
-/** How many files an archive has, and the keys of those that were missing or damaged. */
+/** The number of files in an archive, and the keys of the files that were missing or damaged. */
 export interface ArchivedWorld {
   files: number;
   damaged: string[];
 }
 
 /**
- * Writes a world with its files into a new file. The rows are of one moment, and the files
- * that they name are read after it, because files never change.
+ * Writes a world and its files to a new archive. The rows are a snapshot; the files that they name
+ * are read afterwards, which is safe because files never change.
  * @param target a file that does not exist yet. It appears complete or not at all.
  * @throws {ArchiveError | StoreError}
  */
@@ -66,7 +66,7 @@ export const exportArchive = (
         const modified = timeOf(found.modified);
         yield { path: pathOfFile(key), size: found.size, modified, content };
       }
-      // The document may not name a file that was deleted meanwhile.
+      // The document must not name a file that was deleted during the export.
       if (held.size < keys.length) await write((key) => held.has(key));
       yield {
         path: DOCUMENT,
@@ -95,10 +95,11 @@ interface Archived {
 }
 
 /**
- * Creates the world in an archive with its files, wholly or not at all. The archive is read
- * as a whole before anything is written.
+ * Creates a world and its files from an archive. The whole archive is read before anything is
+ * written. If some of the world's files cannot be stored after the commit, the error names these
+ * files.
  * @param archive the descriptor of an open file.
- * @throws {ArchiveError | StoreError} as {@link WorldStore.import} does.
+ * @throws {ArchiveError | StoreError} like {@link WorldStore.import}.
  */
 export async function importArchive(
   { store, files }: Data,
@@ -115,11 +116,14 @@ export async function importArchive(
       return bytes?.size === size && bytes.sha256 === sha256;
     };
     const options = { files: hasFile };
-    // It fails where the import would fail, and finds the files that the rows name.
+    // The dry run fails wherever the import would fail, and finds the files that the rows name.
     const trial = await store.worlds.import(lines, { ...options, dryRun: true });
     if (dryRun) return trial;
     const put: string[] = [];
-    /** @param unsure keys; those that are in place are removed. */
+    /**
+     * Stores the files that are not in place yet.
+     * @param unsure keys to look up; each is removed from the set once its file is in place.
+     */
     const putMissing = async (unsure: Set<string>, isThere: (key: string) => Promise<boolean>) => {
       const missing = new Set<string>();
       for (const key of unsure) {
@@ -149,16 +153,19 @@ export async function importArchive(
     };
     let made: Awaited<ReturnType<WorldStore["import"]>>;
     try {
-      // Another import of this archive may have put them.
+      // Another import of this archive may already have stored some of the files.
       await putMissing(new Set(named), (key) => isInPlace(files, key, archived.get(key)));
       made = await store.worlds.import(lines, options);
     } catch (error) {
-      // Another process may have made this world meanwhile, from the same archive.
+      // Another process may have created this world from the same archive, so keep the recorded
+      // files.
       const recorded = new Set(await store.files.keys(trial.world.value.id));
       for (const key of put) if (!recorded.has(key)) await files.remove(key);
       throw error;
     }
-    // It may have failed since, and have removed them again. Now they have records, and stay.
+    // Another import of this archive may have failed in the meantime and removed the files that it
+    // had stored. Now that the files have records, nobody removes them, so store the missing files
+    // again.
     const unsure = new Set(named);
     for (let tries = 1; ; tries++) {
       try {
@@ -174,7 +181,7 @@ export async function importArchive(
   }
 }
 
-/** What is wrong with a new world whose files are perhaps not all in place. */
+/** Builds the error for a new world whose files may be incomplete. */
 function incomplete(world: string, keys: ReadonlySet<string>, cause: unknown): ArchiveError {
   const why = cause instanceof Error ? cause.message : String(cause);
   return new ArchiveError(
@@ -183,7 +190,7 @@ function incomplete(world: string, keys: ReadonlySet<string>, cause: unknown): A
   );
 }
 
-/** Whether a file is in place with the bytes of the archive. */
+/** Whether the stored file has the same bytes as the archived file. */
 async function isInPlace(
   files: FileStore,
   key: string,
@@ -198,7 +205,7 @@ async function isInPlace(
   return hash.digest("hex") === bytes.sha256;
 }
 
-/** Reads an archive, and keeps its document in a file. The caller closes it. */
+/** Reads an archive and saves its document to an unnamed file, which the caller closes. */
 async function readArchive(archive: number): Promise<Archived> {
   const files = new Map<string, StoredBytes>();
   let document: FileHandle | undefined;
@@ -222,7 +229,7 @@ async function readArchive(archive: number): Promise<Archived> {
       files.set(what.key, { size, sha256: hash.digest("hex") });
     }
     if (!document) {
-      throw new ArchiveError(`The archive has no ${DOCUMENT}: it is cut off.`);
+      throw new ArchiveError(`The archive has no ${DOCUMENT}: it is truncated.`);
     }
     return { document, files };
   } catch (error) {
@@ -237,5 +244,5 @@ function refuseStrange({ path, type }: ReadEntry, isOfFile: boolean, hasDocument
   }
   const isFile = type === "File" || type === "OldFile";
   if (isFile && !hasDocument && (isOfFile || path === DOCUMENT)) return;
-  throw new ArchiveError(`${path} is strange in the archive of a world.`);
+  throw new ArchiveError(`${path} is unexpected in the archive of a world.`);
 }

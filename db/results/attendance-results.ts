@@ -10,10 +10,9 @@ import {
   type Times,
 } from "./results.js";
 
-/** How many visits or numbers are read at once. */
 const PAGE = 500;
 
-/** How many times of messages are read at once. */
+/** Number of message timestamps per read. */
 const SENT = 5000;
 
 const MINUTE = 60_000;
@@ -46,8 +45,8 @@ const toRow = (
   seconds,
 });
 
-/** What a world keeps now. */
-async function modeOf(store: Store, world: string) {
+/** Returns the world's current attendance mode. */
+export async function modeOf(store: Store, world: string) {
   const found = await store.worlds.get(world);
   return found ? attendanceIn(found.value.config) : "off";
 }
@@ -64,7 +63,7 @@ async function* visitsIn(store: Store, world: string, room: NamedRoom) {
   }
 }
 
-/** When people were in rooms and sessions, if the world keeps it. */
+/** People's presence in rooms and sessions, if the world records it. */
 export const attendance = results({
   inWorld: ["user.list"],
   inRooms: [],
@@ -73,23 +72,24 @@ export const attendance = results({
   records: visitsIn,
 });
 
-/** How many people were in a room, and how many messages they sent. */
+/** The numbers of people in a room and of messages sent to the room, within one time span. */
 export interface ActivityAt {
   room_id: string;
   room: string;
   at: string;
-  /** Null in a world that keeps no numbers. */
+  /** Null in a world that does not record attendance. */
   people: number | null;
-  /** Null for a caller who may not read the chat. */
+  /** Null for a caller who is not allowed to read the chat. */
   messages: number | null;
 }
 
-/** How far the clocks of processes may differ. */
+/** Maximum assumed difference between the clocks of two processes. */
 const CLOCK_SKEW_MS = 5 * MINUTE;
 
 /**
- * The id of a message of a room before all that were sent since a time; 0 if there is none. Ids grow
- * with time, so this takes few reads, however many messages there are.
+ * Returns the id of a message in the room that precedes all messages sent since `time`, or 0 if
+ * there is no such message. Ids increase over time, so a binary search takes few reads even among
+ * very many messages.
  */
 export async function lastBefore(
   store: Store,
@@ -113,7 +113,7 @@ interface Spans {
   span: number;
 }
 
-/** How many messages were sent in a room, by the beginnings of spans of time. */
+/** Counts the messages sent in a room, by the start of each time span. */
 async function messagesIn(
   store: Store,
   world: string,
@@ -135,7 +135,7 @@ async function messagesIn(
   return counts;
 }
 
-/** How many people were in a room, by the beginnings of spans of time. */
+/** Reads how many people were in a room, by the start of each time span. */
 async function peopleIn(
   store: Store,
   world: string,
@@ -174,7 +174,7 @@ async function* activityIn(
   }
 }
 
-/** What went on in rooms, minute by minute, in numbers. */
+/** Activity in rooms over time: the numbers of people and messages. */
 export const activity = results({
   inRooms: [],
   hasTimes: true,

@@ -2,18 +2,21 @@ import type { ChatEvent } from "../contract/chat-store.js";
 import { type Store, StoreError } from "../contract/store.js";
 import { allUsers, displayNames, results, timeOf } from "./results.js";
 
-/** How many events are read at once, and how many if their texts are very long. */
+/**
+ * Number of events per read. If a read exceeds the maximum page size, it is retried with fewer
+ * events, but at least `FEWEST_EVENTS`.
+ */
 const EVENTS = 1000;
 const FEWEST_EVENTS = 25;
 
 /** A channel to export. */
 interface Source {
   readonly id: string;
-  /** The name of the room; null for a direct channel. */
+  /** The room's name; null for a direct channel. */
   readonly name: string | null;
 }
 
-/** The names of the columns, and of the fields of the JSON. */
+/** The column names, which are also the JSON field names. */
 const COLUMNS = [
   "event_id",
   "channel",
@@ -66,7 +69,7 @@ const toRow = ({ files, ...exported }: Exported) => ({
   files: files.map(({ url }) => url).join("\n"),
 });
 
-/** All events of a channel, the oldest first, read a page at a time. */
+/** Yields all events in a channel, oldest first, reading one page at a time. */
 async function* eventsOf(store: Store, world: string, source: Source): AsyncGenerator<Exported> {
   let after = 0;
   let limit = EVENTS;
@@ -89,7 +92,7 @@ async function* eventsOf(store: Store, world: string, source: Source): AsyncGene
   }
 }
 
-/** All events of the direct channels of a world, a channel at a time. */
+/** Yields all events in a world's direct channels, one channel at a time. */
 export async function* directEvents(store: Store, world: string): AsyncGenerator<Exported> {
   const seen = new Set<string>();
   for await (const user of allUsers(store, world)) {
@@ -101,7 +104,7 @@ export async function* directEvents(store: Store, world: string): AsyncGenerator
   }
 }
 
-/** The chat of rooms, without direct messages. */
+/** The chat in rooms, without direct messages. */
 export const chat = results({
   inRooms: ["chat.read"],
   columns: COLUMNS,

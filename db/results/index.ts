@@ -3,10 +3,12 @@ import { uuid } from "../../schemas/plain/texts.js";
 import type { ResultsKind } from "../../schemas/results/results.js";
 import type { WorldKey } from "../../schemas/worlds.js";
 import { activity, attendance } from "./attendance-results.js";
+import { calls } from "./call-results.js";
 import { chat } from "./chat-results.js";
+import { feedback } from "./feedback-results.js";
 import { people, polls, questions } from "./items.js";
 
-// What is left of an event. HTTP and commands print the same records.
+// Results: the records that remain after an event. HTTP and commands output the same records.
 
 export const kinds = {
   people,
@@ -15,11 +17,13 @@ export const kinds = {
   polls,
   attendance,
   activity,
+  calls,
+  feedback,
 } as const satisfies Record<ResultsKind, unknown>;
 
-// Reports are what Venueless calls results. A report is made when its address is opened, so the
-// id of a report says what it is. The names are the protocol's: Venueless makes three tables of
-// views, and here one table of the attendance has the columns of all of them.
+// "Report" is Venueless's term for results. A report is generated when its address is opened, so
+// its id encodes its parameters. The report names come from Venueless's protocol, in which three
+// reports list views. Foyer returns the same attendance table for all three.
 
 const kindOf = {
   attendee_list: "people",
@@ -35,30 +39,30 @@ export type ReportName = keyof typeof kindOf;
 
 export const reportNames = Object.keys(kindOf) as ReportName[];
 
-/** The results that a report lists. */
+/** Returns the kind of results that a report lists. */
 export const resultOf = (name: ReportName): ResultsKind => kindOf[name];
 
-export interface Report {
+export interface ReportRequest {
   readonly name: ReportName;
   readonly format: "csv" | "xlsx";
   readonly room?: string | undefined;
 }
 
-/** The address of a report, with the rights of the person who asked for it. */
-export interface SealedReport extends Report {
+/** The content of a report's address, including the traits of the person who requested the report. */
+export interface SealedReport extends ReportRequest {
   readonly user: string;
   readonly traits: readonly string[];
-  /** In milliseconds since 1970. */
+  /** When the address expires, in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** What proved who a person is. */
+/** The key or issuer that authenticated a person. */
 export type ProvenBy = WorldKey | TokenIssuer;
 
 const UUID = new RegExp(uuid.pattern);
 
-/** The report that an id names; undefined if it names none. */
-export function parseReport(id: unknown): Report | undefined {
+/** Parses a report's id. Returns undefined if the id is invalid. */
+export function parseReport(id: unknown): ReportRequest | undefined {
   if (typeof id !== "string" || id.length > 200) return undefined;
   const [name = "", format, room, ...more] = id.split(":");
   if (!Object.hasOwn(kindOf, name) || more.length > 0) return undefined;

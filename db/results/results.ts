@@ -1,32 +1,37 @@
-import type { Cell } from "../../schemas/plain/csv.js";
+import type { Cell } from "../../schemas/plain/sheets/csv.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
-import type { ListedUser, Store } from "../contract/store.js";
+import type { UserListing, Store } from "../contract/store.js";
 
 export interface NamedRoom {
   id: string;
   name: string;
 }
 
-/** Which records of times are asked for. */
+/** Selects records by time. */
 export interface Times {
-  /** Only from this time on, in milliseconds since 1970. */
+  /** The earliest time to include, in milliseconds since 1970. */
   after?: number | undefined;
-  /** One record for so many minutes, with their largest number. */
+  /**
+   * Length of the time span that each record covers, in minutes. The number of people in a record
+   * is the maximum within its span.
+   */
   every?: number | undefined;
   readsChat?: boolean;
 }
 
-/** One kind of what is left of an event. */
+/** One kind of results. */
 export interface Results<T = object> {
   readonly columns: readonly string[];
+  /** The column whose values name the sheets of a workbook; one sheet by default. */
+  readonly sheetBy?: string;
   readonly rowsOf: (record: T) => readonly Readonly<Record<string, Cell>>[];
-  /** The keys for the records of a room; undefined if the records belong to no room. */
+  /** The keys required to read a room's records; undefined if the records do not belong to rooms. */
   readonly inRooms?: readonly PermissionKey[];
   readonly inWorld?: readonly PermissionKey[];
   readonly hasTimes?: boolean;
-  /** Whether the records are numbers only. A read of them is no export. */
+  /** Whether the records contain only numbers. Reading them does not count as an export. */
   readonly isAnonymous?: boolean;
-  /** The records of a room, or of all, in their order. */
+  /** Yields the records in order: the room's records, or all records if they do not belong to rooms. */
   readonly records: (
     store: Store,
     world: string,
@@ -35,16 +40,16 @@ export interface Results<T = object> {
   ) => AsyncIterable<T>;
 }
 
-/** Declares results, so that the types of records and rows are checked against each other. */
+/** Declares results, inferring and checking the record and row types. */
 export const results = <T extends object>(declared: Results<T>): Results<T> => declared;
 
-/** How many items of a list are read at once. */
+/** Number of list items per read. */
 export const PAGE_SIZE = 100;
 
 /**
- * The items of all pages of a list, read a page at a time. A write in between
- * may move an item to the next page; it is not repeated.
- * @param read gives the items of a page.
+ * Yields all items of a list, reading one page at a time. If a concurrent write shifts an item to
+ * the next page, the item is not yielded twice.
+ * @param read returns the items of a page.
  */
 export async function* pages<T extends { id: string }>(
   read: (page: { page: number; pageSize: number }) => Promise<T[]>,
@@ -58,9 +63,9 @@ export async function* pages<T extends { id: string }>(
   }
 }
 
-/** All users of a world, the first created first, also while others come. */
-export async function* allUsers(store: Store, world: string): AsyncGenerator<ListedUser> {
-  const all = pagesAfter<ListedUser>(PAGE_SIZE, async (last) => {
+/** Yields all users in a world in order of creation, even if users are added concurrently. */
+export async function* allUsers(store: Store, world: string): AsyncGenerator<UserListing> {
+  const all = pagesAfter<UserListing>(PAGE_SIZE, async (last) => {
     const after = last && [last.created, last.id];
     const asked = { page: 1, pageSize: PAGE_SIZE, after };
     return (await store.users.list(world, asked)).users;
@@ -69,9 +74,9 @@ export async function* allUsers(store: Store, world: string): AsyncGenerator<Lis
 }
 
 /**
- * The pages of a list of which each page follows the last item of the one before.
- * @param size how many items a full page has.
- * @param read gives the page after an item; the first one without.
+ * Yields the pages of a list. Each page starts after the last item of the previous page.
+ * @param size the number of items in a full page.
+ * @param read returns the page after the given item, or the first page if no item is given.
  */
 export async function* pagesAfter<T>(
   size: number,
@@ -85,8 +90,8 @@ export async function* pagesAfter<T>(
 }
 
 /**
- * The display names of some users, by id. Users who have none, or are erased, are left out.
- * @param users may name a user several times; null names no user.
+ * Returns the display names of users, by id. Omits users without a name and erased users.
+ * @param users the ids of the users. Duplicates and nulls are ignored.
  */
 export async function displayNames(
   store: Store,
@@ -105,5 +110,5 @@ export async function displayNames(
   return names;
 }
 
-/** A time as results have it: ISO 8601. */
+/** Formats a time for results, as ISO 8601. */
 export const timeOf = (milliseconds: number): string => new Date(milliseconds).toISOString();

@@ -1,18 +1,24 @@
-import type { Channel, ChatEvent, ChatEventType, Delivery, Mark } from "../contract/chat-store.js";
+import type {
+  Channel,
+  ChatEvent,
+  ChatEventType,
+  ChatDelivery,
+  StoredReadMark,
+} from "../contract/chat-store.js";
 import { StoreError } from "../contract/store.js";
 import { frozen } from "./versions.js";
 
 export interface ChannelRow {
-  /** Names the channel in the other tables. */
+  /** Identifies the channel in other tables. */
   number: number;
   id: string;
-  /** The ids of the members of a direct channel, joined by commas; null for a room. */
+  /** The member ids of a direct channel, separated by commas; null for a room. */
   direct: string | null;
   last_event: number;
   last_message: number;
 }
 
-/** An event as it is stored, without its channel and its reactions. */
+/** The stored form of an event, without its channel and reactions. */
 export interface EventRow {
   id: number;
   type: number;
@@ -20,7 +26,7 @@ export interface EventRow {
   timestamp: number;
   replaces: number | null;
   deleted: number;
-  /** JSON, of the last edit if there is one; zero bytes or null once it is erased. */
+  /** The content as JSON, including the last edit. Zero bytes or null once the content has been erased. */
   content: string | Uint8Array | null;
   edited: number | null;
 }
@@ -32,31 +38,31 @@ export interface ReactionRow {
   user_id: string;
 }
 
-/** A {@link Delivery} as it was written or read. */
+/** The stored form of a {@link ChatDelivery}. */
 export interface DeliveryRow extends Pick<
-  Delivery,
+  ChatDelivery,
   "previous" | "previousMessage" | "notified" | "appeared"
 > {
   event: EventRow;
 }
 
-/** The types by their stored numbers. */
+/** The event types, indexed by their stored numbers. */
 export const TYPES: readonly ChatEventType[] = [
   "channel.message",
   "channel.member",
   "channel.poll",
 ];
 
-/** The stored numbers of the types. */
+/** The stored numbers of the event types. */
 export const MESSAGE = 0;
 export const MEMBER = 1;
 export const POLL = 2;
 
-/** How many reactions an event may have. */
+/** Maximum number of reactions per event. */
 export const MAX_REACTIONS = 1000;
 
 export const tooManyReactions = () =>
-  new StoreError("quota", `An event may have ${MAX_REACTIONS} reactions.`, "reactions");
+  new StoreError("quota", `An event may have at most ${MAX_REACTIONS} reactions.`, "reactions");
 
 export interface ReactionChange {
   user: string;
@@ -65,30 +71,30 @@ export interface ReactionChange {
   volatile: boolean;
 }
 
-/** The most notifications of a user that are read. */
+/** Maximum number of notifications to load for a user. */
 export const MAX_NOTIFICATIONS = 10_000;
 
 /**
- * The largest page of events, in characters. It takes some 30 ms to read and to send,
- * and nothing else runs meanwhile.
+ * Maximum size of a page of events, in characters. Reading and sending a page of this size blocks
+ * the event loop for about 30 ms.
  */
 export const MAX_PAGE = 4 * 1024 * 1024;
 
-/** The size of the other fields of an event and of a reaction, in characters. */
+/** Approximate size of an event without its content, and of a reaction without its emoji, in characters. */
 export const EVENT_OVERHEAD = 250;
 export const REACTION_OVERHEAD = 40;
 
 const larger = (one: number | null, other: number | null): number | null =>
   one === null || other === null ? (one ?? other) : Math.max(one, other);
 
-/** What two marks of a user in a channel come to, in whatever order they were made. */
-export const laterMark = <M extends Mark>(one: M, other: Mark): M => ({
+/** Merges two of a user's read marks in a channel, regardless of their order. */
+export const laterMark = <M extends StoredReadMark>(one: M, other: StoredReadMark): M => ({
   ...one,
   pointer: larger(one.pointer, other.pointer),
   listed: larger(one.listed, other.listed),
 });
 
-/** The content of a deleted message, and of the event that deletes it. */
+/** The content of a deleted message, and of the event that deleted it. */
 export const DELETED = JSON.stringify({ type: "deleted" });
 
 export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message">): Channel => ({
@@ -97,7 +103,7 @@ export const toChannel = (row: Pick<ChannelRow, "id" | "direct" | "last_message"
   lastMessage: row.last_message,
 });
 
-/** The set of members of a direct channel, as it is stored. */
+/** Returns the stored form of a direct channel's member set. */
 export const directOf = (users: readonly string[]): string => [...users].sort().join(",");
 
 export function toEvents(
@@ -130,7 +136,7 @@ export function toDeliveries(
   channel: string,
   rows: readonly DeliveryRow[],
   reactions?: readonly ReactionRow[],
-): Delivery[] {
+): ChatDelivery[] {
   const events = rows.map(({ event }) => event);
   return toEvents(channel, events, reactions).map((event, i) => {
     const { previous, previousMessage, notified, appeared } = rows[i]!;
@@ -155,7 +161,7 @@ function usersByReaction(rows: ReactionRow[]): ChatEvent["reactions"] {
 export interface NewEvent {
   type: number;
   sender: string;
-  /** JSON; null if it is deleted. */
+  /** The content as JSON; null for a deletion. */
   content: string | null;
   replaces?: number;
   deleted?: number;

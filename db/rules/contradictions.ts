@@ -1,35 +1,35 @@
 import { INDEX } from "../log/entries.js";
 
-/** A contradiction between the rows of a database, as SQL finds it. */
-export interface Found {
-  /** The subject; empty for the whole database. */
+/** A contradiction between rows of a database, as returned by its SQL query. */
+export interface SubjectCount {
+  /** The subject's id; empty for the whole database. */
   id: string;
-  /** How many rows have it, or the stored count. */
+  /** The number of affected rows, or the stored count. */
   count: number;
   /** The expected count. */
   counted: number;
 }
 
-/** Such as "1 event" and "2 events". */
+/** Formats a count with its noun, such as "1 event" or "2 events". */
 const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : nouns}`;
 
 const logOf = (id: string): string =>
   id === INDEX ? "the log of all worlds" : `the log of the world ${id}`;
 
-const strangers = (kind: string, noun: string) => (found: Found) =>
+const strangers = (kind: string, noun: string) => (found: SubjectCount) =>
   `the ${kind} ${found.id} has ${plural(found.count, noun)} of another world`;
 
 const events =
   (what: string) =>
-  ({ id, count }: Found) =>
+  ({ id, count }: SubjectCount) =>
     `${plural(count, "event")} of the channel ${id} ${what}`;
 
 /**
- * The contradictions by name, with their messages. Contradictions of many rows are counted,
- * so a message is a line.
+ * The messages about contradictions, by name. A contradiction that affects many rows is reported as
+ * a count, so that its message is one line.
  */
-const WORDS = {
+const MESSAGES = {
   worldsUnreadable: ({ id }) => `the world ${id} cannot be read`,
   roomsUnreadable: ({ id }) => `the room ${id} cannot be read`,
   usersUnreadable: ({ id }) => `the user ${id} cannot be read`,
@@ -74,47 +74,62 @@ const WORDS = {
     `the poll ${id} has ${plural(count, "vote")} for options of another`,
   ballotsTooNew: ({ id, count }) =>
     `the poll ${id} has ${plural(count, "ballot")} from after its last change`,
+  callsNowhere: ({ id }) => `the call ${id} is in no channel`,
+  peopleNowhere: ({ id, count }) =>
+    `the channel ${id} does not exist and has ${plural(count, "device")} in a call`,
+  peopleMiscounted: ({ id, count, counted }) =>
+    `the call ${id} counts ${count} people but has ${counted}`,
   resultsUnreadable: ({ id }) => `the results of the poll ${id} cannot be read`,
-} satisfies Record<string, (found: Found) => string>;
+} satisfies Record<string, (found: SubjectCount) => string>;
 
 export interface Dialect {
-  /** The events of chat that are not over, with `content` NULL where it was erased or replaced. */
+  /** The chat events that have not been removed, with `content` NULL where it has been erased or replaced. */
   events: string;
-  /** The log, with `data` NULL where it was erased. */
+  /** The log, with `data` NULL where it has been erased. */
   log: string;
-  /** A condition for rows of `chat_events AS t` whose content should be erased and is not. */
+  /** A condition for rows of `chat_events AS t` whose content should have been erased but was not. */
   notErased: string;
   isJson: (text: string) => string;
-  /** The place of one text in another; 0 if it is not there. */
+  /** An expression for the position of a string within another string, or 0 if it does not occur there. */
   placeOf: (text: string, within: string) => string;
-  /** A condition for polls with results that are no object of numbers. */
+  /** A condition for polls whose results are not an object of numbers. */
   resultsUnreadable: string;
 }
 
-/** Rows of a table that name a user outside their world, by owner. */
+/** Selects rows that name a user outside their world, by owner. */
 const outsiders = (rows: string): string =>
   `SELECT t.id, count(*) AS count FROM ${rows} AS t
    WHERE t.user_id IS NOT NULL AND NOT EXISTS
      (SELECT 1 FROM users AS u WHERE u.world_id = t.world_id AND u.id = t.user_id)
    GROUP BY t.id ORDER BY t.id`;
 
-/** How many rows of a table have a fault. */
+/** A condition for rows whose channel is neither a room nor a direct channel. */
+const noChannel = (row: string): string =>
+  `NOT EXISTS (SELECT 1 FROM rooms AS r WHERE r.world_id = ${row}.world_id AND r.id = ${row}.channel)
+   AND NOT EXISTS (SELECT 1 FROM chat_channels AS d
+     WHERE d.world_id = ${row}.world_id AND d.id = ${row}.channel AND d.direct IS NOT NULL)`;
+
+/** Counts the rows of a table that meet a condition. */
 const all = (table: string, condition: string): string =>
   `SELECT '' AS id, count(*) AS count FROM ${table} AS t WHERE ${condition} HAVING count(*) > 0`;
 
 /**
- * The SQL that finds each contradiction, with the columns of {@link Found} that its message
- * needs. Most references are foreign keys. A reference to a user has none where it becomes
- * null, and an event names no channel by a key, as it may outlive the channel.
+ * The SQL that finds each contradiction, with the columns of {@link SubjectCount} that its message
+ * needs. Most references are foreign keys, which the database checks. A reference to a user is not
+ * a foreign key if it may become null. Neither is an event's reference to its channel, because the
+ * event may outlive the channel.
  */
-const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
+const rulesOf = (dialect: Dialect): Record<keyof typeof MESSAGES, string> => {
   const { isJson, placeOf } = dialect;
-  /** Events with a fault, by channel. Events of deleted channels wait for their erasure. */
+  /**
+   * Selects events that meet a condition, by channel. Skips the events in deleted channels, which
+   * are awaiting erasure.
+   */
   const eventsWith = (condition: string): string =>
     `SELECT c.id, count(*) AS count FROM ${dialect.events} AS e
      JOIN chat_channels AS c ON c.world_id = e.world_id AND c.number = e.channel
      WHERE ${condition} GROUP BY c.id ORDER BY c.id`;
-  /** Rows of a table that name an event that there is not. */
+  /** Counts rows of a table that name a missing event. */
   const orphans = (table: string, condition = "1 = 1"): string =>
     all(
       table,
@@ -226,14 +241,26 @@ const rulesOf = (dialect: Dialect): Record<keyof typeof WORDS, string> => {
     ballotsTooNew: `SELECT p.id, count(*) AS count FROM polls AS p
       JOIN poll_ballots AS b ON b.world_id = p.world_id AND b.poll = p.number
       WHERE b.changed > p.changed GROUP BY p.id ORDER BY p.id`,
-    // The ids may name options that were deleted since.
+    callsNowhere: `SELECT c.id FROM calls AS c WHERE ${noChannel("c")} ORDER BY c.id`,
+    peopleNowhere: `SELECT p.channel AS id, count(*) AS count FROM call_people AS p
+      WHERE ${noChannel("p")} GROUP BY p.channel ORDER BY id`,
+    peopleMiscounted: `SELECT c.id, c.people AS count, count(DISTINCT p.user_id) AS counted
+      FROM calls AS c LEFT JOIN call_people AS p ON p.world_id = c.world_id
+        AND p.channel = c.channel AND p.hidden = 0 AND p.session IS NOT NULL
+      GROUP BY c.id, c.people HAVING c.people <> count(DISTINCT p.user_id) ORDER BY c.id`,
+    // The ids are not checked: they may name options that have since been deleted.
     resultsUnreadable: `SELECT id FROM polls
       WHERE results IS NOT NULL AND ${dialect.resultsUnreadable} ORDER BY id`,
   };
 };
 
-export const rulesIn = (dialect: Dialect): [sql: string, words: (found: Found) => string][] =>
-  Object.entries(rulesOf(dialect)).map(([name, sql]) => [sql, WORDS[name as keyof typeof WORDS]]);
+export const rulesIn = (
+  dialect: Dialect,
+): [sql: string, words: (found: SubjectCount) => string][] =>
+  Object.entries(rulesOf(dialect)).map(([name, sql]) => [
+    sql,
+    MESSAGES[name as keyof typeof MESSAGES],
+  ]);
 
 export const POSTGRES: Dialect = {
   events: "chat_events",
@@ -249,7 +276,7 @@ export const POSTGRES: Dialect = {
     END`,
 };
 
-/** An erased text as SQLite has it is a blob of zeros. */
+/** In SQLite, an erased string is a blob of zeros. */
 const unlessErased = (column: string) =>
   `CASE typeof(${column}) WHEN 'text' THEN ${column} END AS ${column}`;
 

@@ -3,9 +3,9 @@ import { fileIdOf, mimeTypeOf } from "../../schemas/plain/file-types.js";
 import type { FileRecord } from "../contract/store.js";
 
 /**
- * The key of the upload at an address: `pub/<world>/<id>.<secret>.<extension>`.
- * @param hosts under which the world can be reached, as `URL.host` has them.
- * @returns undefined if it is no address of an upload of this world.
+ * Returns the key of the upload at an address: `pub/<world>/<id>.<secret>.<extension>`.
+ * @param hosts the hosts at which the world can be reached, in the form of `URL.host`.
+ * @returns undefined if the address does not belong to an upload in this world.
  */
 export function uploadKey(
   url: string,
@@ -21,11 +21,14 @@ export function uploadKey(
   const prefix = "/media/";
   const key = pathname.slice(prefix.length);
   const isKey = pathname.startsWith(prefix) && key.startsWith(`pub/${world}/`);
-  // As the address was written: `new URL` resolves dots, and drops line ends.
+  // The address must be in normal form: `new URL` resolves dots and drops line breaks.
   return isKey && url.endsWith(pathname) ? key : undefined;
 }
 
-/** The host of an address or a domain, as `URL.host` has it; nothing for none. */
+/**
+ * Returns a list with the host of an address or domain, in the form of `URL.host`. The list is
+ * empty if there is no host.
+ */
 export const hostOf = (address: string | undefined): string[] => {
   if (address === undefined) return [];
   const url = address.includes("://") ? address : `https://${address}`;
@@ -54,16 +57,16 @@ export const toFile = ({ key, size, sha256, user_id, created, number }: FileRow)
   number,
 });
 
-/** The key of a new file: `pub/<world>/<id>.<secret>.<extension>`. Its id and secret are random. */
+/** Generates the key of a new file: `pub/<world>/<id>.<secret>.<extension>`. The id and secret are random. */
 export const newFileKey = (world: string, extension: string): string =>
   `pub/${world}/${randomUUID()}.${randomBytes(9).toString("base64url")}.${extension}`;
 
 /**
- * The keys of a file of a world are between these two texts, as they begin with its id.
- * An `id` with a dot in it matches too much, so the key that is found has to be compared.
+ * Returns the bounds between which a file's key lies. An `id` that contains a dot may match the key
+ * of a different file, so the caller must check the key that it finds.
  */
 export function keyRange(world: string, id: string): [from: string, to: string] {
   const start = `pub/${world}/${id}`;
-  // In ASCII, the slash follows the dot.
+  // In ASCII, "/" directly follows ".".
   return [`${start}.`, `${start}/`];
 }

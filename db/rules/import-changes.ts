@@ -6,44 +6,54 @@ import type {
 } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
-import type { ImportChanges, ImportReferences, Program } from "../contract/program-store.js";
+import type {
+  ImportChanges,
+  ImportReferences,
+  NewRoom,
+  Program,
+} from "../contract/program-store.js";
 import { type ProgramSize, sizeFaults } from "./program-checks.js";
 import { type ImportPlan, planImport } from "./program-import.js";
 import {
   changedFields,
+  sessionChanges,
   sessionRow,
   type SessionRow,
   sizeOfRow,
   speakerRow,
   type SpeakerRow,
 } from "./program-rows.js";
-import { PlaceChanges } from "./program-views.js";
+import { ScopeChanges } from "./program-views.js";
 
-// An import is planned from a snapshot, in a thread, as the comparison takes long. The write then
-// looks whether the world is still as it was.
+// An import is planned from a snapshot, in a thread, because the comparison is slow. The write then
+// checks that the world has not changed since the snapshot.
 
 interface NamedRoom {
   readonly id: string;
   readonly name: string;
 }
 
-/** What an import is compared with, as a thread gets it. */
+/** The state that an import is compared with, in the form that is passed to a thread. */
 export interface ImportBasis {
   readonly stamp: string;
   /** As JSON. */
   readonly sessions: readonly string[];
   readonly speakers: readonly string[];
   readonly revisions: Program["revisions"];
-  /** All rooms, as {@link roomsDigest} has them. */
+  /** The {@link roomsDigest} of all rooms. */
   readonly rooms: string;
-  /** The rooms that the author may see, in their order. */
+  /** The rooms that the author may see, in order. */
   readonly visible: readonly NamedRoom[];
-  /** The users and uploads of the world among those that the document names. */
+  /** The visible rooms whose modules and rules new rooms get. */
+  readonly models: readonly NewRoom[];
+  /** The fields that were changed by hand, by the id of the session or speaker. */
+  readonly edits: Readonly<Record<string, readonly string[]>>;
+  /** The users that the document names and that exist in the world. In the same way, `pictures` lists uploads. */
   readonly users: readonly string[];
   readonly pictures: readonly string[];
 }
 
-/** The rooms of a world in their order, by whose names an import finds them. */
+/** Hashes the ids and names of a world's rooms, in order. An import finds rooms by name. */
 export const roomsDigest = (rooms: readonly NamedRoom[]): string => {
   const text = JSON.stringify(rooms.map(({ id, name }) => [id, name]));
   return createHash("sha256").update(text).digest("base64url");
@@ -59,7 +69,7 @@ export function referencesIn({ speakers }: ProgramDocument): ImportReferences {
   };
 }
 
-/** What an import would do, and what it changes. */
+/** The result of an import, and the changes to write. */
 export interface PlannedImport {
   readonly result: ImportResult;
   /** Undefined if there is nothing to write. */
@@ -79,6 +89,8 @@ export function planChanges(
   const present = {
     ...before,
     rooms: basis.visible,
+    models: basis.models,
+    edits: basis.edits,
     isUser: (id: string) => users.has(id),
     isUpload: (url: string) => pictures.has(url),
   };
@@ -94,7 +106,8 @@ export function planChanges(
     rooms: plan.rooms,
     ...after,
     deleted: plan.sessions.deleted,
-    places: placesOf(before, plan),
+    followed: plan.followed,
+    places: scopesOf(before, plan),
     entries: entriesOf(before, plan),
   };
   return { result, changes };
@@ -141,16 +154,16 @@ function sizeAfter(before: Before, after: After, { sessions, speakers }: ImportP
   };
 }
 
-function placesOf(before: Before, { sessions, speakers }: ImportPlan) {
+function scopesOf(before: Before, { sessions, speakers }: ImportPlan) {
   const former = new Map(before.sessions.map((one) => [one.id, one]));
-  const changes = new PlaceChanges();
+  const changes = new ScopeChanges();
   for (const session of [...sessions.created, ...sessions.updated]) {
     changes.session(session);
   }
   for (const { id } of sessions.updated) changes.session(former.get(id)!);
   for (const id of sessions.deleted) changes.session(former.get(id)!);
   if (speakers.created.length + speakers.updated.length > 0) {
-    // Sessions that name new speakers are new or changed themselves.
+    // Sessions that name a new speaker are themselves new or changed.
     const ids = new Set(speakers.updated.map(({ id }) => id));
     changes.speaker(
       before.sessions.filter(({ speaker_ids }) => speaker_ids.some((id) => ids.has(id))),
@@ -159,24 +172,27 @@ function placesOf(before: Before, { sessions, speakers }: ImportPlan) {
   return changes.list();
 }
 
-/** Entries for the changed speakers and sessions, and one for all of the import. */
+/** Builds the log entries: one for each changed speaker and session, and one for the whole import. */
 function entriesOf(before: Before, { sessions, speakers }: ImportPlan): ImportChanges["entries"] {
-  const known = [...before.sessions, ...before.speakers];
-  const former = new Map(known.map((one) => [one.id, one]));
-  const fieldsOf = (after: Session | Speaker) => changedFields(former.get(after.id)!, after);
+  const formerSpeakers = new Map(before.speakers.map((one) => [one.id, one]));
+  const formerSessions = new Map(before.sessions.map((one) => [one.id, one]));
+  const fieldsOf = (after: Speaker) => changedFields(formerSpeakers.get(after.id)!, after);
   const { created, updated, deleted } = sessions;
+  const entry = (event: "created" | "updated" | "deleted", id: string, after?: Session) =>
+    ({
+      type: `session.${event}`,
+      session: id,
+      changes: sessionChanges(formerSessions.get(id), after),
+    }) as const;
   return [
     ...speakers.created.map(({ id }) => ({ type: "speaker.created", speaker: id }) as const),
     ...speakers.updated.map(
       (speaker) =>
         ({ type: "speaker.updated", speaker: speaker.id, fields: fieldsOf(speaker) }) as const,
     ),
-    ...created.map(({ id }) => ({ type: "session.created", session: id }) as const),
-    ...updated.map(
-      (session) =>
-        ({ type: "session.updated", session: session.id, fields: fieldsOf(session) }) as const,
-    ),
-    ...deleted.map((id) => ({ type: "session.deleted", session: id }) as const),
+    ...created.map((session) => entry("created", session.id, session)),
+    ...updated.map((session) => entry("updated", session.id, session)),
+    ...deleted.map((id) => entry("deleted", id)),
     {
       type: "program.imported",
       created: created.length,

@@ -1,31 +1,32 @@
+import type { RecordName } from "../../schemas/plain/records.js";
 import { StoreError } from "../contract/store.js";
 import { IS_KNOWN } from "./rows.js";
 
-/** What a write finds of the room and the user that it names. */
-export interface Place {
+/** The room and user named by a write, as found in the database. */
+export interface RoomAndUser {
   hasRoom: unknown;
-  /** The moderation state of the user; null if there is none. */
+  /** The user's moderation state; null if there is no such user. */
   userState: string | null;
 }
 
-/** The columns of a {@link Place}: `$1` is the world, `$2` the room, and `$3` the user or null. */
+/** The columns of a {@link RoomAndUser}: `$1` is the world, `$2` the room, and `$3` the user or null. */
 export const PLACE = `EXISTS (SELECT 1 FROM rooms WHERE world_id = $1 AND id = $2) AS "hasRoom",
   (SELECT moderation_state FROM users WHERE world_id = $1 AND id = $3 AND ${IS_KNOWN}) AS "userState"`;
 
 export const FIND_PLACE = `SELECT ${PLACE}`;
 
 /** @throws {StoreError} `absent` on `room`. */
-export function expectRoom({ hasRoom }: Place): void {
+export function expectRoom({ hasRoom }: RoomAndUser): void {
   if (!hasRoom) throw absent("room");
 }
 
-/** @throws {StoreError} `absent` on `user`, also if the user is erased. */
-export function expectUser({ userState }: Place): void {
+/** @throws {StoreError} `absent` on `user`, including for erased users. */
+export function expectUser({ userState }: RoomAndUser): void {
   if (userState === null) throw absent("user");
 }
 
-/** @throws {StoreError} as {@link expectUser}, or `denied` if the user is banned or silenced. */
-export function expectActive(place: Place): void {
+/** @throws {StoreError} like {@link expectUser}, or `denied` if the user is banned or silenced. */
+export function expectActive(place: RoomAndUser): void {
   expectUser(place);
   if (place.userState !== "") throw denied("The user is banned or silenced.");
 }
@@ -42,11 +43,12 @@ export const absent = (
     | "question"
     | "poll"
     | "option"
-    | "session"
-    | "speaker",
+    | "passkey"
+    | "report"
+    | RecordName,
 ) => new StoreError("absent", `There is no such ${kind}.`, kind);
 
-/** The same, with its id. */
+/** Like {@link absent}, with the world's id in the message. */
 export const missingWorld = (id: string) =>
   new StoreError("absent", `There is no world ${id}.`, "world");
 
@@ -57,10 +59,11 @@ export const changed = () => new StoreError("changed", "It was changed in betwee
 export const pageTooLarge = () => new StoreError("large", "The page is too large.");
 
 /**
- * Checks the precondition of a write.
- * @param version computes the present version of the record.
- * @param versions the versions in which the write may happen; any if undefined.
- * @throws {StoreError} `changed`.
+ * Checks a write's precondition.
+ * @param version computes the record's current version.
+ * @param versions the versions for which the write is allowed. If undefined, any version is
+ * allowed.
+ * @throws {StoreError} `changed` if the current version is not allowed.
  */
 export function expectVersion(
   version: () => string,
@@ -71,8 +74,8 @@ export function expectVersion(
 
 /**
  * Refuses to delete the records of files whose bytes nothing would remove after a crash.
- * @param noted the keys of files whose bytes are noted; undefined if it does not matter.
- * @throws {StoreError} `changed`.
+ * @param noted the keys of files noted for removal; undefined skips the check.
+ * @throws {StoreError} `changed` if a file has not been noted.
  */
 export function expectNoted(keys: readonly string[], noted: readonly string[] | undefined): void {
   if (!noted) return;

@@ -1,15 +1,16 @@
+import type { Access } from "../../schemas/access.js";
 import type { Faults } from "../../schemas/errors.js";
 import { LONGEST_SESSION, MAX_PROGRAM, MAX_PROGRAM_SIZE } from "../../schemas/plain/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
 import type { Session, Speaker, Warning } from "../../schemas/program/program.js";
-import type { Refused } from "../contract/program-store.js";
+import type { RejectedWrite } from "../contract/program-store.js";
 
-// What the schemas of sessions and speakers cannot say.
+// Checks that the schemas of sessions and speakers cannot express.
 
-/** How many warnings an answer has at most. */
+/** Maximum number of warnings per response. */
 const MAX_WARNINGS = 50;
 
-/** Faults as they are found, in the order of the fields. */
+/** Faults in field order. */
 type Found = [field: string, message: string][];
 
 const faultsOf = (found: Found): Faults | undefined => {
@@ -19,17 +20,17 @@ const faultsOf = (found: Found): Faults | undefined => {
   return faults;
 };
 
-/** Whether an address can be followed: the schema has looked at how it begins. */
+/** Whether an address can be followed. The schema has already checked how the address begins. */
 const isAddress = (url: string): boolean => url.startsWith("/") || URL.canParse(url);
 
-const BAD_ADDRESS = "Must be an address that can be followed.";
+const BAD_ADDRESS = "Must be a valid URL.";
 
 const linkFaults = (links: readonly { url: string }[]): Found =>
   links.flatMap(({ url }, i): Found => (isAddress(url) ? [] : [[`links.${i}.url`, BAD_ADDRESS]]));
 
 /**
- * Puts the times of a session into UTC with milliseconds.
- * @returns what is wrong with them by field.
+ * Normalizes a session's times to UTC with milliseconds.
+ * @returns the session, and the faults in its times by field.
  */
 export function withTimes(session: Session): {
   session: Session;
@@ -41,7 +42,7 @@ export function withTimes(session: Session): {
     if (text === null) return null;
     const time = timeIn(text);
     if (time === undefined) {
-      found.push([field, "Must be a time that exists, with an offset."]);
+      found.push([field, "Must be a valid time with an offset."]);
     }
     return time ?? null;
   };
@@ -54,7 +55,7 @@ export function withTimes(session: Session): {
   };
 }
 
-/** @param longest the longest time in between, in milliseconds. */
+/** Checks a time range. @param longest the maximum duration of the range, in milliseconds. */
 function rangeFaults(start: number | null, end: number | null, longest = LONGEST_SESSION): Found {
   if (start === null && end === null) return [];
   if (start === null) return [["starts_at", "Must be given with ends_at."]];
@@ -66,7 +67,7 @@ function rangeFaults(start: number | null, end: number | null, longest = LONGEST
   return [];
 }
 
-/** What is wrong with the dates of an event, by field. */
+/** Returns the faults in an event's dates, by field. */
 export function eventFaults({
   starts_at = null,
   ends_at = null,
@@ -78,7 +79,7 @@ export function eventFaults({
   const times = Object.entries({ starts_at, ends_at }).map(([field, text]) => {
     const time = text === null ? null : timeIn(text);
     if (time === undefined) {
-      found.push([field, "Must be a time that exists, with an offset."]);
+      found.push([field, "Must be a valid time with an offset."]);
     }
     return time ?? null;
   });
@@ -88,10 +89,26 @@ export function eventFaults({
   return faultsOf(found);
 }
 
+/** Returns the faults in the times at which an event opens and closes, by field. */
+export function accessFaults({ opens_at = null, closes_at = null }: Access): Faults | undefined {
+  const times = Object.entries({ opens_at, closes_at }).map(([field, text]) => {
+    const time = text === null ? null : timeIn(text);
+    return { field, time };
+  });
+  const found: Found = times.flatMap(({ field, time }): Found =>
+    time === undefined ? [[field, "Must be a valid time with an offset."]] : [],
+  );
+  const [opens, closes] = times.map(({ time }) => time ?? null);
+  if (opens != null && closes != null && closes <= opens) {
+    found.push(["closes_at", "Must be later than opens_at."]);
+  }
+  return faultsOf(found);
+}
+
 export interface SessionContext {
   readonly isRoom: (id: string) => boolean;
   readonly isSpeaker: (id: string) => boolean;
-  /** The id of another session with an `import_id`. */
+  /** Returns the id of the session with the given `import_id`. */
   readonly imported: (importId: string) => string | undefined;
 }
 
@@ -108,7 +125,7 @@ export function sessionFaults(
     if (!isSpeaker(id)) {
       found.push([`speaker_ids.${i}`, "The world has no such speaker."]);
     } else if (speaker_ids.indexOf(id) !== i) {
-      found.push([`speaker_ids.${i}`, "Must be named once only."]);
+      found.push([`speaker_ids.${i}`, "Must not be listed twice."]);
     }
   });
   found.push(...linkFaults(links));
@@ -124,7 +141,7 @@ export function sessionFaults(
     found.push(["recording.url", BAD_ADDRESS]);
   }
   if (import_id !== null && (imported(import_id) ?? session.id) !== session.id) {
-    found.push(["import_id", "Another session has it already."]);
+    found.push(["import_id", "Another session already has it."]);
   }
   return faultsOf(found);
 }
@@ -132,7 +149,7 @@ export function sessionFaults(
 export interface SpeakerContext {
   readonly isUser: (id: string) => boolean;
   readonly isUpload: (url: string) => boolean;
-  /** The id of another speaker with an `import_id`. */
+  /** Returns the id of the speaker with the given `import_id`. */
   readonly imported: (importId: string) => string | undefined;
 }
 
@@ -142,29 +159,29 @@ export function speakerFaults(
 ): Faults | undefined {
   const found: Found = linkFaults(links);
   if (picture !== null && !isUpload(picture)) {
-    found.push(["picture", "Must be the address of an upload of this world."]);
+    found.push(["picture", "Must be the URL of an upload in this world."]);
   }
   if (user_id !== null && !isUser(user_id)) {
     found.push(["user_id", "The world has no such user."]);
   }
   if (import_id !== null && (imported(import_id) ?? id) !== id) {
-    found.push(["import_id", "Another speaker has it already."]);
+    found.push(["import_id", "Another speaker already has it."]);
   }
   return faultsOf(found);
 }
 
-/** A refusal for its values. An `import_id` has no fault but that another one has it. */
-export const refused = (faults: Faults): Refused => {
+/** Builds the rejection of a write with invalid values. An `import_id` is invalid only if it is taken. */
+export const refused = (faults: Faults): RejectedWrite => {
   const isTaken = Object.keys(faults).join() === "import_id";
   return { faults, ...(isTaken && { problem: "taken" }) };
 };
 
-export const refusedSize = (faults: Faults): Refused => ({ faults, problem: "quota" });
+export const refusedSize = (faults: Faults): RejectedWrite => ({ faults, problem: "quota" });
 
 export interface ProgramSize {
   readonly sessions: number;
   readonly speakers: number;
-  /** Of all of them, in characters of JSON. */
+  /** The total size of all sessions and speakers as JSON, in characters. */
   readonly characters: number;
 }
 
@@ -180,7 +197,7 @@ export function sizeFaults(size: ProgramSize): Faults | undefined {
   return { non_field_errors: [message] };
 }
 
-/** The warnings about a session: other sessions in its room at the same time. */
+/** Returns warnings about sessions that take place in the same room at the same time as the given session. */
 export function overlaps(session: Session, others: Iterable<Session>): Warning[] {
   const { id, room_id, starts_at, ends_at } = session;
   const warnings: Warning[] = [];
@@ -188,7 +205,7 @@ export function overlaps(session: Session, others: Iterable<Session>): Warning[]
   for (const other of others) {
     if (other.id === id || other.room_id !== room_id) continue;
     if (other.starts_at === null || other.ends_at === null) continue;
-    // Times in UTC with milliseconds compare as texts.
+    // UTC times with milliseconds can be compared as strings.
     if (other.starts_at >= ends_at || other.ends_at <= starts_at) continue;
     const message = `Overlaps “${other.title}”.`;
     warnings.push({ field: "starts_at", message, session_id: other.id });

@@ -6,6 +6,7 @@ import {
   nameKey,
   type DocumentSession,
   type DocumentSpeaker,
+  type ImportChoices,
   type ImportOptions,
   type ImportProblem,
   type ImportResult,
@@ -13,35 +14,28 @@ import {
   type SpeakerFields,
 } from "../../schemas/documents/program-document.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
-import { given } from "../../schemas/plain/given.js";
+import { type RoomTemplate, roomOf } from "../../schemas/plain/templates.js";
+import type { NewRoom } from "../contract/program-store.js";
+import { Edits, Lists, type PresentProgram } from "./import-lists.js";
+import { definedFields } from "../../schemas/plain/given.js";
 import { likeStored } from "./program-likeness.js";
-import { newSession, newSpeaker } from "./program-rows.js";
+import { changedSession, newSession, newSpeaker } from "./program-rows.js";
 
-// What an import changes in a world: a pure comparison of a document with the program that is
-// there, so that both engines decide alike, within the transaction that then writes it.
+// Computes what an import changes in a world: a pure comparison of a document with the current
+// program, so that both engines produce the same result.
 
-/** The world that a document is compared with. */
-export interface PresentProgram {
-  sessions: readonly Session[];
-  speakers: readonly Speaker[];
-  /** The rooms that the caller may see, in the order of their list. All others are absent. */
-  rooms: readonly { id: string; name: string }[];
-  /** Whether the world has a user with this id. */
-  isUser: (id: string) => boolean;
-  /** Whether this is the address of an upload of the world. */
-  isUpload: (url: string) => boolean;
-}
-
-/** The writes of an import, and its answer. */
+/** The changes that an import writes, and the import's result. */
 export interface ImportPlan {
-  rooms: { id: string; name: string }[];
+  rooms: NewRoom[];
   speakers: { created: Speaker[]; updated: Speaker[] };
   sessions: {
     created: Session[];
     updated: Session[];
-    /** Ids. */
+    /** The ids of the sessions to delete. */
     deleted: string[];
   };
+  /** The ids of records whose hand-made changes are replaced. */
+  followed: string[];
   isEmpty: boolean;
   result: ImportResult;
 }
@@ -49,16 +43,19 @@ export interface ImportPlan {
 export function planImport(
   document: ProgramDocument,
   present: PresentProgram,
-  { createRooms = false, removeMissing = false }: ImportOptions = {},
+  options: ImportOptions = {},
 ): ImportPlan {
+  const { createRooms = false, removeMissing = false } = options;
   const problems = new Problems(document);
-  const rooms = new Rooms(present.rooms, createRooms, problems);
-  const { ids, ...speakers } = planSpeakers(document, present, problems);
+  const rooms = new Rooms(present, createRooms, problems, options.choices);
+  const edits = new Edits(present.edits ?? {}, options);
+  const lists = new Lists(present, document);
+  const { ids, ...speakers } = planSpeakers(document, present, { problems, edits, lists, options });
   const { isExact, ...limits } = document;
   const fieldsOf = (base: Session, { fields }: DocumentSession) =>
-    isExact ? given(fields) : likeStored(base, given(fields), limits);
+    isExact ? definedFields(fields) : likeStored(base, definedFields(fields), limits);
 
-  /** The ids of the speakers of a session; undefined if the document does not say. */
+  /** Returns the ids of a session's speakers, or undefined if the document does not specify any speakers. */
   const speakersOf = (session: DocumentSession) => {
     const found = session.speakers?.map((key) => ids.get(key));
     if (found?.includes(undefined)) {
@@ -85,17 +82,18 @@ export function planImport(
     if (before === "twice") {
       problems.add(session, {
         session: session.fields.title,
-        message: "Another session before it has the same id; this one was left out.",
+        message: "An earlier session has the same id; this one was skipped.",
       });
       continue;
     }
     const base = before ?? newSession({ import_id: session.import_id });
-    const after: Session = {
-      ...base,
+    const wanted = changedSession(base, {
       ...fieldsOf(base, session),
       room_id: rooms.of(session, base.room_id),
       speaker_ids: speakersOf(session) ?? base.speaker_ids,
-    };
+    });
+    const after = before ? edits.keep(before, wanted) : wanted;
+    lists.session(session, before, wanted, after);
     if (!before) created.push(after);
     else if (isDeepStrictEqual(before, after)) unchanged++;
     else updated.push(after);
@@ -106,10 +104,13 @@ export function planImport(
     problems.add({ position: {} }, { message: NOTHING });
   }
   const deleted = removeMissing && isRead ? missingOf(matched.rest(), isHidden, problems) : [];
+  lists.deleted(deleted);
+  const changed = [...speakers.updated, ...updated].map(({ id }) => id);
   return {
     rooms: rooms.created,
     speakers,
     sessions: { created, updated, deleted },
+    followed: changed.filter((id) => edits.isFollowed(id)),
     isEmpty: [rooms.created, speakers.created, speakers.updated, created, updated, deleted].every(
       ({ length }) => length === 0,
     ),
@@ -120,13 +121,16 @@ export function planImport(
       deleted: deleted.length,
       rooms_created: rooms.created.length,
       problems: problems.list(),
+      ...(options.lists && {
+        changes: lists.all([...speakers.created, ...present.speakers], rooms.created, edits),
+      }),
     },
   };
 }
 
 /**
- * The ids of the imported sessions that the document no longer has. The caller may not know those in
- * rooms that they don't see, so these are kept.
+ * Returns the ids of the imported sessions that are no longer in the document. Sessions in rooms
+ * that the caller cannot see are kept, because the caller may not know about them.
  */
 function missingOf(
   rest: readonly Session[],
@@ -138,7 +142,7 @@ function missingOf(
   if (deleted.length < missing.length) {
     problems.add({ position: {} }, { message: KEPT });
   }
-  // In an order that does not depend on random ids.
+  // Sorted by `import_id`, because the ids are random.
   return deleted.sort((a, b) => (a.import_id! < b.import_id! ? -1 : 1)).map(({ id }) => id);
 }
 
@@ -147,22 +151,31 @@ function hiddenFrom(rooms: PresentProgram["rooms"]) {
   return ({ room_id }: Session): boolean => room_id !== null && !visible.has(room_id);
 }
 
-const NOTHING = "The file has no sessions that could be read, so none were deleted.";
+const NOTHING = "No session in the file could be read, so none were deleted.";
 
-const LEFT = "Sessions of the file that are in rooms that you may not see were left as they are.";
+const LEFT = "The file has sessions in rooms that you may not see. They were left unchanged.";
 
 const KEPT =
-  "Imported sessions in rooms that you may not see were kept, though the file no longer has them.";
+  "Imported sessions in rooms that you may not see were kept, although the file no longer has them.";
 
-function planSpeakers(document: ProgramDocument, present: PresentProgram, problems: Problems) {
+function planSpeakers(
+  document: ProgramDocument,
+  present: PresentProgram,
+  {
+    problems,
+    edits,
+    lists,
+    options,
+  }: { problems: Problems; edits: Edits; lists: Lists; options: ImportOptions },
+) {
   const created: Speaker[] = [];
   const updated: Speaker[] = [];
-  /** Ids in the world by the keys of the document, which may also name a speaker of the world by id. */
+  /** The speakers' ids in the world, by document key. A document may also refer to an existing speaker by id. */
   const ids = new Map(present.speakers.map(({ id }) => [id, id]));
-  /** Ids in the world by `import_id`. */
+  /** The speakers' ids in the world, by `import_id`. */
   const first = new Map<string, string>();
   const matched = new Matched(present.speakers);
-  const people = new People(present.speakers);
+  const people = new People(present, problems, options.choices);
   for (const one of document.speakers) {
     const speaker = people.named(one);
     const before = matched.take(speaker);
@@ -170,7 +183,7 @@ function planSpeakers(document: ProgramDocument, present: PresentProgram, proble
       const isNamed = speaker.known_by === "name";
       if (!isNamed) {
         problems.add(speaker, {
-          message: `Another speaker before ${speaker.fields.name} has the same id; this one was left out.`,
+          message: `An earlier speaker has the same id as ${speaker.fields.name}; this one was skipped.`,
         });
       }
       const id = first.get(speaker.import_id) ?? (isNamed ? speaker.id : undefined);
@@ -178,8 +191,10 @@ function planSpeakers(document: ProgramDocument, present: PresentProgram, proble
       continue;
     }
     const base = before ?? newSpeaker({ import_id: speaker.import_id });
-    const known = given(knownFields(speaker, present, problems));
-    const after = { ...base, ...(document.isExact ? known : likeStored(base, known)) };
+    const known = definedFields(knownFields(speaker, present, problems));
+    const wanted = { ...base, ...(document.isExact ? known : likeStored(base, known)) };
+    const after = before ? edits.keep(before, wanted) : wanted;
+    lists.speaker(speaker, before, wanted, after);
     ids.set(speaker.key, after.id);
     first.set(speaker.import_id, after.id);
     if (!before) created.push(after);
@@ -188,12 +203,29 @@ function planSpeakers(document: ProgramDocument, present: PresentProgram, proble
   return { ids, created, updated };
 }
 
-/** Finds the speakers of the world whom a document calls by their name. */
+/** Finds the world's speakers whom a document identifies by name. */
 class People {
   readonly #byName = new Map<string, Speaker[]>();
   readonly #byImportId = new Map<string, Speaker>();
 
-  constructor(stored: readonly Speaker[]) {
+  /** How many sessions name a speaker. */
+  readonly #sessions = new Map<string, number>();
+  /** The speakers whom the organizer has named. */
+  readonly #chosen = new Map<string, Speaker>();
+
+  constructor(
+    { speakers: stored, sessions }: PresentProgram,
+    private readonly problems: Problems,
+    { speakers: chosen = [] }: ImportChoices = {},
+  ) {
+    const byId = new Map(stored.map((speaker) => [speaker.id, speaker]));
+    for (const { name, speaker_id } of chosen) {
+      const speaker = byId.get(speaker_id);
+      if (speaker) this.#chosen.set(nameKey(name), speaker);
+    }
+    for (const { speaker_ids } of sessions) {
+      for (const id of speaker_ids) this.#sessions.set(id, (this.#sessions.get(id) ?? 0) + 1);
+    }
     for (const speaker of stored) {
       const key = nameKey(speaker.name);
       this.#byName.set(key, [...(this.#byName.get(key) ?? []), speaker]);
@@ -203,14 +235,23 @@ class People {
     }
   }
 
-  /** The speaker of a document with the id, or the `import_id`, that its name decides. */
+  /** Returns the document's speaker, with the id or `import_id` that the speaker's name determines. */
   named(speaker: DocumentSpeaker): DocumentSpeaker {
     const { fields, import_id, import_ids = [], known_by } = speaker;
     const name = nameKey(fields.name);
+    const chosen = this.#chosen.get(name);
+    if (chosen && !this.#byImportId.has(import_id)) {
+      return { ...speaker, id: chosen.id, fields: { ...fields, name: chosen.name } };
+    }
     if (known_by === "name" && !this.#byImportId.has(import_id)) {
-      const [only, ...others] = this.#byName.get(name) ?? [];
-      if (!only || others.length > 0) return speaker;
-      // A document that knows nothing but the name does not change how it is written.
+      const [only, ...others] = this.#best(this.#byName.get(name) ?? []);
+      if (!only) return speaker;
+      if (others.length > 0) {
+        this.problems.add(speaker, {
+          message: `${others.length + 1} speakers are called “${only.name}”. The one with the most sessions was taken.`,
+        });
+      }
+      // A document that identifies speakers only by name does not change the spelling of a name.
       return { ...speaker, id: only.id, fields: { ...fields, name: only.name } };
     }
     if (known_by === "id and name") {
@@ -224,9 +265,15 @@ class People {
     }
     return speaker;
   }
+
+  /** Returns speakers of the same name, the one with the most sessions first. */
+  #best(speakers: readonly Speaker[]): Speaker[] {
+    const number = ({ id }: Speaker) => this.#sessions.get(id) ?? 0;
+    return [...speakers].sort((a, b) => number(b) - number(a) || (a.id < b.id ? -1 : 1));
+  }
 }
 
-/** The fields of a speaker without a user or a picture that the world does not have. */
+/** Returns the fields of a speaker, dropping a user or picture that doesn't exist in the world. */
 function knownFields(
   speaker: DocumentSpeaker,
   { isUser, isUpload }: PresentProgram,
@@ -245,7 +292,7 @@ function knownFields(
   return {
     ...fields,
     ...(isKnown(user_id, isUser, "The world has no such user.") && { user_id }),
-    ...(isKnown(picture, isUpload, "The picture is no upload of this world.") && { picture }),
+    ...(isKnown(picture, isUpload, "The picture is not an upload in this world.") && { picture }),
   };
 }
 
@@ -254,11 +301,11 @@ interface Stored {
   import_id: string | null;
 }
 
-/** Finds the entries of a document in the world, each at most once. */
+/** Matches a document's entries with stored entries. Each entry is matched at most once. */
 class Matched<T extends Stored> {
   readonly #byId = new Map<string, T>();
   readonly #byImportId = new Map<string, T>();
-  /** By the UUID that exports give, so that an export imports as unchanged. */
+  /** The stored entries by the UUID used in exports, so that re-importing an export changes nothing. */
   #byGuid: Map<string, T> | undefined;
   readonly #taken = new Set<T>();
   readonly #seen = new Set<string>();
@@ -272,7 +319,10 @@ class Matched<T extends Stored> {
     }
   }
 
-  /** @returns the stored entry; undefined if it is new; `twice` if the document had it before. */
+  /**
+   * Returns the stored entry that matches, `undefined` if the document's entry is new, or `twice`
+   * if the document has already named the entry.
+   */
   take({ id, import_id }: Pick<DocumentSession, "id" | "import_id">): T | "twice" | undefined {
     const found =
       (id !== undefined && this.#byId.get(id)) ||
@@ -291,24 +341,31 @@ class Matched<T extends Stored> {
     return this.#byGuid.get(guid);
   }
 
-  /** The stored entries that the document does not have. */
+  /** Returns the stored entries that are not in the document. */
   rest(): T[] {
     return [...this.#byId.values()].filter((entry) => !this.#taken.has(entry));
   }
 }
 
-/** Finds rooms by name, without regard to case, and notes those that are to be made. */
+/** Finds rooms by name, ignoring case, and collects the rooms to create. */
 class Rooms {
-  readonly created: { id: string; name: string }[] = [];
-  /** Ids by the key of their name. */
+  readonly created: NewRoom[] = [];
+  /** Room ids by normalized name. */
   readonly #byName = new Map<string, string[]>();
   readonly #ids: Set<string>;
 
+  /** What the organizer decided, by normalized name. */
+  readonly #chosen: ReadonlyMap<string, NonNullable<ImportChoices["rooms"]>[number]>;
+  readonly #models: ReadonlyMap<string, NewRoom>;
+
   constructor(
-    rooms: PresentProgram["rooms"],
+    { rooms, models = [] }: PresentProgram,
     private readonly mayCreate: boolean,
     private readonly problems: Problems,
+    { rooms: chosen = [] }: ImportChoices = {},
   ) {
+    this.#chosen = new Map(chosen.map((choice) => [nameKey(choice.name), choice]));
+    this.#models = new Map(models.map((room) => [room.id, room]));
     this.#ids = new Set(rooms.map(({ id }) => id));
     for (const { name, id } of rooms) {
       const key = nameKey(name);
@@ -317,9 +374,9 @@ class Rooms {
   }
 
   /**
-   * The room of a session.
-   * @param present the room where it is. It stays there if the document names a room that is
-   *   unknown, or several rooms of which this is one.
+   * Returns the id of a session's room.
+   * @param present the id of the current room. This room is kept if the document names an unknown
+   * room, or if several rooms share the name and the current room is one of these rooms.
    */
   of({ room, fields, position }: DocumentSession, present: string | null): string | null {
     if (room === undefined) return present;
@@ -334,7 +391,9 @@ class Rooms {
     const named = this.#byName.get(nameKey(room.name)) ?? [];
     const [first] = named;
     if (first === undefined) {
-      if (this.mayCreate) return this.#create(room.name);
+      const chosen = this.#chosen.get(nameKey(room.name));
+      if (chosen?.room_id !== undefined && this.#ids.has(chosen.room_id)) return chosen.room_id;
+      if (this.mayCreate) return this.#create(room.name, chosen);
       problem(`There is no room called “${room.name}”.`);
       return present;
     }
@@ -344,15 +403,21 @@ class Rooms {
     return named.find((id) => id === present) ?? first;
   }
 
-  #create(name: string): string {
+  #create(name: string, { template, like }: { template?: RoomTemplate; like?: string } = {}) {
     const id = randomUUID();
-    this.created.push({ id, name: name.trim() });
+    const model = like === undefined ? undefined : this.#models.get(like);
+    this.created.push({
+      ...(template && { module_config: roomOf(template, name).module_config }),
+      ...model,
+      id,
+      name: name.trim(),
+    });
     this.#byName.set(nameKey(name), [id]);
     return id;
   }
 }
 
-/** Problems in the order in which they are found, up to a bound. */
+/** The problems of an import, in the order in which they were found, up to a limit. */
 class Problems {
   readonly #list: ImportProblem[];
   #more = 0;

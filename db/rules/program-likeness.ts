@@ -1,25 +1,26 @@
-import type { Session, Speaker } from "../../schemas/program/program.js";
+import type { Session, SessionChanges, Speaker } from "../../schemas/program/program.js";
 
-// No format but Foyer's own says all that a program has: some have no seconds, most no blanks
-// around a text. What differs only in that is no change, so an export imports as unchanged.
+// Only Foyer's own format preserves everything in a program: some formats drop seconds, and most
+// formats drop leading and trailing whitespace. These differences are ignored, so that re-importing
+// an export changes nothing.
 
 type Link = Session["links"][number];
 
-/** The fields of a document that have texts, times, tags or links. */
-type Fields = Partial<Session & Speaker>;
+/** The document fields that contain text, times, tags or links. */
+type Fields = Partial<Omit<Session, "overrun"> & Speaker> & Pick<SessionChanges, "overrun">;
 
-/** How the format of a document limits what it says. */
+/** The limits of a document's format. */
 export interface Limits {
-  /** Whether a session has at most one link, without a title. */
+  /** Whether a session can have only one link, without a title. */
   readonly hasOneLink?: boolean;
 }
 
-/** Control characters, which calendars and XML do not have. */
+/** Control characters, which calendars and XML cannot contain. */
 const CONTROLS = /[^\P{Cc}\t\n]/gu;
 
 const plain = (text: string): string => text.replace(/\r\n?/g, "\n").replace(CONTROLS, "").trim();
 
-/** The least difference of times, in milliseconds. */
+/** The smallest significant difference between times, in milliseconds. */
 const SECOND = 1000;
 
 const isSoon = (one: string | null, other: string | null): boolean =>
@@ -27,7 +28,7 @@ const isSoon = (one: string | null, other: string | null): boolean =>
     ? one === other
     : Math.abs(Date.parse(one) - Date.parse(other)) < SECOND;
 
-/** A link as schedules have it, whose links have titles. */
+/** Normalizes a link. Schedules require titles, so they use the address as the title of an untitled link. */
 const linkOf = ({ title, url }: Link): string => {
   const [text, address] = [plain(title), url.trim()];
   return `${text === address ? "" : text} ${address}`;
@@ -50,8 +51,9 @@ function sameLinks(
 const tagsIn = (tags: readonly string[]): string[] => [...new Set(tags.map(plain))].filter(Boolean);
 
 /**
- * The fields of a document, with the present value of each whose difference its format cannot say.
- * @param before what the world has.
+ * Returns a document's fields, keeping the stored value wherever the format cannot express the
+ * difference.
+ * @param before the world's current values.
  */
 export function likeStored<F extends Fields>(before: Fields, after: F, limits: Limits = {}): F {
   const isSame = (name: keyof Fields): boolean => {

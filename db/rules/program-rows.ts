@@ -1,13 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
-import type { Session, Speaker } from "../../schemas/program/program.js";
+import type { Session, SessionChanges, Speaker } from "../../schemas/program/program.js";
 import { timeIn, timeText } from "../../schemas/plain/times.js";
+import type { FieldChange } from "../contract/audit-store.js";
 import type { Versioned } from "../contract/selections.js";
 import { frozen, versioned } from "./versions.js";
 
-// Sessions and speakers as they are stored.
+// The stored form of sessions and speakers.
 
-/** The columns of `program_sessions` beside the world, in their order. */
+/** The columns of `program_sessions` after the world, in order. */
 export const SESSION_COLUMNS =
   "id, revision, import_id, room_id, starts_at, ends_at, state, title, detail";
 
@@ -21,11 +22,11 @@ export interface SessionRow {
   ends_at: number | null;
   state: string;
   title: string;
-  /** JSON of the other fields. */
+  /** The remaining fields as JSON. */
   detail: string;
 }
 
-/** The columns of `program_speakers` beside the world, in their order. */
+/** The columns of `program_speakers` after the world, in order. */
 export const SPEAKER_COLUMNS = "id, revision, import_id, user_id, picture, name, detail";
 
 export interface SpeakerRow {
@@ -35,11 +36,11 @@ export interface SpeakerRow {
   user_id: string | null;
   picture: string | null;
   name: string;
-  /** JSON of the other fields. */
+  /** The remaining fields as JSON. */
   detail: string;
 }
 
-/** The times as the columns have them. They were checked. */
+/** Converts a validated time to its column value. */
 const columnOf = (time: string | null): number | null => (time === null ? null : timeIn(time)!);
 
 export function sessionIn(row: SessionRow): Session {
@@ -63,15 +64,16 @@ export function sessionIn(row: SessionRow): Session {
     recording: detail.recording,
     import_id: row.import_id,
     state: row.state as Session["state"],
+    ...(detail.overrun && { overrun: detail.overrun }),
   };
 }
 
-/** The session in a row, with its version. */
+/** Returns the session in a row, with its version. */
 export const sessionOf = (row: SessionRow): Versioned<Session> =>
   versionOf(sessionIn(row), row.revision);
 
 export function sessionRow(session: Session, revision: number): SessionRow {
-  const { id, import_id, room_id, starts_at, ends_at, state, title, ...rest } = session;
+  const { id, import_id, room_id, starts_at, ends_at, state, title, overrun, ...rest } = session;
   return {
     id,
     revision,
@@ -81,9 +83,26 @@ export function sessionRow(session: Session, revision: number): SessionRow {
     ends_at: columnOf(ends_at),
     state,
     title,
-    detail: JSON.stringify(rest),
+    detail: JSON.stringify({ ...rest, ...(overrun && { overrun }) }),
   };
 }
+
+/**
+ * Returns a session after a change. If the times change, what a host decided about the former end no
+ * longer holds.
+ * @param asked the fields to replace.
+ */
+export function changedSession(before: Session, asked: SessionChanges): Session {
+  const { overrun = before.overrun, ...rest } = { ...before, ...asked, id: before.id };
+  const hasSameTimes = (["starts_at", "ends_at"] as const).every(
+    (field) => timeOf(rest[field]) === timeOf(before[field]),
+  );
+  const isKept = overrun && (asked.overrun !== undefined || hasSameTimes);
+  return isKept ? { ...rest, overrun } : rest;
+}
+
+const timeOf = (time: string | null): number | null | undefined =>
+  time === null ? null : timeIn(time);
 
 export function speakerIn(row: SpeakerRow): Speaker {
   const detail = JSON.parse(row.detail) as Omit<Speaker, keyof SpeakerRow>;
@@ -99,7 +118,7 @@ export function speakerIn(row: SpeakerRow): Speaker {
   };
 }
 
-/** The speaker in a row, with its version. */
+/** Returns the speaker in a row, with its version. */
 export const speakerOf = (row: SpeakerRow): Versioned<Speaker> =>
   versionOf(speakerIn(row), row.revision);
 
@@ -116,7 +135,7 @@ const versionOf = <T extends object>(value: T, revision: number): Versioned<T> =
     revision,
   );
 
-export const newSession = (given: Partial<Session>): Session => ({
+export const newSession = ({ overrun, ...given }: SessionChanges): Session => ({
   id: randomUUID(),
   title: "",
   subtitle: "",
@@ -136,6 +155,7 @@ export const newSession = (given: Partial<Session>): Session => ({
   import_id: null,
   state: "public",
   ...given,
+  ...(overrun && { overrun }),
 });
 
 export const newSpeaker = (given: Partial<Speaker>): Speaker => ({
@@ -150,11 +170,11 @@ export const newSpeaker = (given: Partial<Speaker>): Speaker => ({
   ...given,
 });
 
-/** The size of a row for the bound of a program, in characters. */
+/** Returns the size of a row in characters, for a program's size limit. */
 export const sizeOfRow = (row: SessionRow | SpeakerRow): number =>
   row.detail.length + ("title" in row ? row.title : row.name).length;
 
-/** Whether two rows have the same values, whatever their revisions. */
+/** Whether two rows have the same values, regardless of their revisions. */
 export const isSameRow = <R extends SessionRow | SpeakerRow>(before: R, after: R): boolean =>
   (Object.keys(after) as (keyof R)[]).every(
     (name) => name === "revision" || before[name] === after[name],
@@ -164,3 +184,34 @@ export const changedFields = <T extends object>(before: T, after: T): string[] =
   (Object.keys(after) as (keyof T & string)[]).filter(
     (name) => after[name] !== before[name] && !isDeepStrictEqual(after[name], before[name]),
   );
+
+/** The fields of a session whose values the audit keeps. Texts are too long, and streams may hold secrets. */
+const AUDITED = new Set([
+  "title",
+  "starts_at",
+  "ends_at",
+  "room_id",
+  "state",
+  "track",
+  "kind",
+  "language",
+]);
+
+/**
+ * Returns what changed in a session, for the log.
+ * @param before undefined for a new session, of which only the title is listed.
+ * @param after undefined for a deleted session, of which only the title is listed.
+ */
+export function sessionChanges(
+  before: Session | undefined,
+  after: Session | undefined,
+): FieldChange[] {
+  const fields = before && after ? changedFields(before, after) : ["title"];
+  const valueIn = (session: Session | undefined, field: string) =>
+    AUDITED.has(field) ? (session?.[field as keyof Session] ?? null) : null;
+  return fields.map((field) => ({
+    field,
+    before: valueIn(before, field),
+    after: valueIn(after, field),
+  }));
+}

@@ -2,21 +2,21 @@ import { hash } from "node:crypto";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import {
   NO_ROOM,
-  type Place,
-  type PlaceStamps,
+  type ProgramScope,
+  type ScopeStamps,
   type Program,
   UNNAMED,
 } from "../contract/program-store.js";
 import type { Versioned } from "../contract/store.js";
 
-/** A session as far as its place depends on it. */
+/** The fields that determine a session's scope and visibility. */
 export type Placed = Pick<Session, "room_id" | "state">;
 
-export class PlaceChanges {
-  /** By place, whether readers without `program.update` see the change. */
-  protected readonly places: Map<Place, boolean>;
+export class ScopeChanges {
+  /** For each scope, whether readers without `program.update` see the change. */
+  protected readonly places: Map<ProgramScope, boolean>;
 
-  constructor(places: Iterable<readonly [Place, boolean]> = []) {
+  constructor(places: Iterable<readonly [ProgramScope, boolean]> = []) {
     this.places = new Map(places);
   }
 
@@ -26,29 +26,32 @@ export class PlaceChanges {
     this.places.set(place, isShown);
   }
 
-  /** A speaker appears, changes, or goes. @param sessions that name the speaker. */
+  /** Records that a speaker was added, changed or deleted. @param sessions the sessions that name the speaker. */
   speaker(sessions: Iterable<Placed>): void {
     if (!this.places.has(UNNAMED)) this.places.set(UNNAMED, false);
     for (const session of sessions) this.session(session);
   }
 
-  list(): [Place, boolean][] {
+  list(): [ProgramScope, boolean][] {
     return [...this.places];
   }
 }
 
-// Who sees what of a program, and the version of what they see.
+// Determines the part of a program that a reader sees, and the version of this part.
 
-/** What a reader may see, apart from the program itself. */
-export interface Reader {
+/** A reader's permissions, independent of the program itself. */
+export interface ProgramReader {
   /** Whether the reader holds `program.update`, and so sees drafts and all speakers. */
   readonly edits: boolean;
   readonly seesRoom: (id: string) => boolean;
 }
 
-/** Whether a reader sees a session: its room is visible, or it has none. */
+/**
+ * Whether a reader sees a session. The session must be public, unless the reader edits the program,
+ * and the session's room, if any, must be visible.
+ */
 export const seesSession = (
-  { edits, seesRoom }: Reader,
+  { edits, seesRoom }: ProgramReader,
   { room_id, state }: Pick<Session, "room_id" | "state">,
 ): boolean => (edits || state === "public") && (room_id === null || seesRoom(room_id));
 
@@ -57,45 +60,49 @@ interface SeenProgram {
   readonly speakers: readonly Versioned<Speaker>[];
 }
 
-/** The part of a program that a reader sees, in the same order. */
-export function seenProgram({ sessions, speakers }: SeenProgram, reader: Reader): SeenProgram {
+/** Returns the part of a program that a reader sees, in the same order. */
+export function seenProgram(
+  { sessions, speakers }: SeenProgram,
+  reader: ProgramReader,
+): SeenProgram {
   const seen = sessions.filter(({ value }) => seesSession(reader, value));
   if (reader.edits) return { sessions: seen, speakers };
   const named = new Set(seen.flatMap(({ value }) => value.speaker_ids));
   return { sessions: seen, speakers: speakers.filter(({ value }) => named.has(value.id)) };
 }
 
-/** The stamps of the places whose sessions a reader may see, in a fixed order. */
-function placesOf({ places }: Program, { edits, seesRoom }: Reader) {
+/** Returns the stamps of the scopes whose sessions a reader may see, in a fixed order. */
+function scopesOf({ places }: Program, { edits, seesRoom }: ProgramReader) {
   const isSeen = (place: string) =>
     place === NO_ROOM || (place === UNNAMED ? edits : seesRoom(place));
-  const stampOf = ({ shown, all }: PlaceStamps) => (edits ? all : shown);
+  const stampOf = ({ shown, all }: ScopeStamps) => (edits ? all : shown);
   return (
     [...places]
       .filter(([place]) => isSeen(place))
       .map(([place, stamps]) => [place, stampOf(stamps)] as const)
-      // A place that only ever had drafts.
+      // Skip scopes that have only ever had drafts.
       .filter(([, stamp]) => stamp !== "")
   );
 }
 
-/** Names the part of a program that a reader sees. Readers with the same key see the same. */
-export const viewKey = (program: Program, reader: Reader): string =>
-  [reader.edits ? "edits" : "reads", ...placesOf(program, reader).map(([place]) => place)].join(
+/** Identifies the part of a program that a reader sees. Readers with the same key see the same part. */
+export const viewKey = (program: Program, reader: ProgramReader): string =>
+  [reader.edits ? "edits" : "reads", ...scopesOf(program, reader).map(([place]) => place)].join(
     "\n",
   );
 
 /**
- * The version of what a reader sees. It follows from stored stamps, so it is the same on every
- * server that has the program, and none comes back.
- * @param more what readers get with the program: the dates of the event.
+ * Returns the version of the part of a program that a reader sees. The version is derived from
+ * stored stamps, so all servers with the same program compute the same version, and versions never
+ * recur.
+ * @param more data sent along with the program: the event's dates.
  */
-export function programVersion(program: Program, reader: Reader, more: unknown): string {
+export function programVersion(program: Program, reader: ProgramReader, more: unknown): string {
   const parts = [
     program.settings,
     more,
     ...(reader.edits && program.places.size > 0 ? ["edits"] : []),
-    ...placesOf(program, reader),
+    ...scopesOf(program, reader),
   ];
   return hash("sha256", JSON.stringify(parts), "base64url").slice(0, 22);
 }

@@ -3,7 +3,7 @@ import { isVisible } from "../../schemas/plain/items.js";
 import type { Question, QuestionChanges, QuestionDraft } from "../contract/question-store.js";
 
 export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_pinned"> {
-  /** Names the question in the other tables, and counts up. */
+  /** Identifies the question in other tables; increases over time. */
   number: number;
   named: number;
   answered: number;
@@ -13,7 +13,7 @@ export interface QuestionRow extends Omit<Question, "named" | "answered" | "is_p
 export const QUESTION_COLUMNS =
   "q.number, q.id, q.room_id AS room, q.sender, q.named, q.moderator, q.content, q.state, q.answered, q.is_pinned, q.timestamp, q.score";
 
-/** Whether a user sees a question. @param all whether the user sees questions in every state. */
+/** Whether a user sees a question. @param all whether the user sees questions in all states. */
 export const seesQuestion = (
   question: Pick<Question, "state" | "sender">,
   user: string,

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { RoomRecord } from "../../schemas/documents/world-document.js";
-import { given } from "../../schemas/plain/given.js";
+import { definedFields } from "../../schemas/plain/given.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import { changesBetween, type FieldChange, storedValue } from "../contract/audit-store.js";
@@ -14,7 +14,7 @@ import {
 import { later, parse, recordOf, sizeOf } from "./rows.js";
 import { versioned } from "./versions.js";
 
-// All that the store says about a column of a room: see "A column of a room" in CONTRIBUTING.md.
+// Everything the store defines about a room's columns: see "A column of a room" in CONTRIBUTING.md.
 
 export interface RoomRow {
   id: string;
@@ -23,14 +23,14 @@ export interface RoomRow {
   module_config: string;
   permission_config: string;
   sorting_priority: number;
-  /** The room's own, or the world's. */
+  /** The room's own domain, or the world's domain. */
   domain: string;
   revision: number;
 }
 
-/** A room with the fields that lists of rooms omit. */
+/** A room including the fields omitted from lists of rooms. */
 export interface WholeRoomRow extends RoomRow {
-  /** JSON of the {@link RoomExtras} that are not at their default; null if all are. */
+  /** The {@link RoomExtras} that differ from their defaults, as JSON; null if all extras have their defaults. */
   extras: string | null;
 }
 
@@ -45,14 +45,14 @@ export const ROOM_NAMES = [
   "revision",
 ] as const satisfies readonly (keyof RoomRow)[];
 
-/** The columns of a {@link WholeRoomRow}, of `rooms` joined with `worlds`. */
+/** The columns of a {@link WholeRoomRow}, for `rooms` joined with `worlds`. */
 export const WHOLE_ROOM_COLUMNS = [...ROOM_NAMES, "extras"]
   .map((name) =>
     name === "domain" ? "coalesce(rooms.domain, worlds.domain) AS domain" : `rooms.${name}`,
   )
   .join(", ");
 
-/** The room in a row, with its version. */
+/** Returns the room in a row, with its version. */
 export const readRoom = (row: RoomRow): Versioned<Room> =>
   versioned(
     () => toRoom(row),
@@ -60,7 +60,10 @@ export const readRoom = (row: RoomRow): Versioned<Room> =>
     row.revision,
   );
 
-/** The room in a row with its extras. They are in the version by the revision. */
+/**
+ * Returns the room in a row, including the room's extras. The version depends on the revision, and
+ * therefore changes with the extras.
+ */
 export const readWholeRoom = (row: WholeRoomRow): Versioned<RoomValue> =>
   versioned(
     () => toWholeRoom(row),
@@ -98,7 +101,7 @@ const DEFAULT_EXTRAS: Readonly<RoomExtras> = Object.freeze({
   schedule_data: null,
 });
 
-/** The stored form of the extras: JSON of the ones that are not at their default. */
+/** Returns the extras that differ from their defaults, as JSON, or null if all extras have their defaults. */
 export function extrasJson(extras: Partial<RoomExtras>): string | null {
   const names = Object.keys(DEFAULT_EXTRAS) as (keyof RoomExtras)[];
   const own = names
@@ -107,16 +110,17 @@ export function extrasJson(extras: Partial<RoomExtras>): string | null {
   return own.length === 0 ? null : JSON.stringify(Object.fromEntries(own));
 }
 
-/** The extras that are not at their default. */
+/** Returns the extras that differ from their defaults. */
 export const ownExtras = (stored: string | null): Partial<RoomExtras> =>
   stored === null ? {} : parse<Partial<RoomExtras>>(stored);
 
-/** The name of the extra that may be large. */
+/** The JSON name of the extra that may be large. */
 const LARGE = '"schedule_data":';
 
 /**
- * Takes stored extras apart: the small ones, and the large one, each as JSON. The large
- * one is the last. Marks within texts are escaped, so its name is found nowhere before it.
+ * Splits stored extras into the small extras and the large extra, each as JSON. The large extra is
+ * last. Quotation marks within strings are escaped, so the quoted name of the large extra cannot
+ * occur earlier.
  */
 function splitExtras(stored: string): { small: string; large: string } {
   const at = stored.indexOf(LARGE);
@@ -144,7 +148,7 @@ function toWholeRoom(row: WholeRoomRow): RoomValue {
   );
 }
 
-/** A room as it is stored. Without a domain of its own, it shows the world's. */
+/** A room as stored. If the domain is null, the room uses the world's domain. */
 export type OwnRoomRow = Omit<WholeRoomRow, "domain"> & {
   domain: string | null;
 };
@@ -162,8 +166,8 @@ export const newRoomRow = (record: RoomRecord): OwnRoomRow => ({
 });
 
 /**
- * A UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms that are created
- * together are then close to each other in every index, so fewer pages are written.
+ * Generates a UUID that begins with the time (version 7, RFC 9562, section 5.7). Rooms created
+ * together are then close together in every index, so fewer pages are written.
  */
 export function newRoomId(): string {
   const time = Date.now().toString(16).padStart(12, "0");
@@ -171,43 +175,44 @@ export function newRoomId(): string {
 }
 
 /**
- * The columns that a change of a room replaces.
- * @param old the room.
- * @param ownDomain the domain of the room itself; null if it shows the world's.
- * @returns none if the room stays as it is. The revision is not among them.
+ * Returns the columns that an update of a room replaces.
+ * @param old the current room.
+ * @param ownDomain the room's own domain; null if the room uses the world's domain.
+ * @returns an empty object if nothing changes. The revision is never included.
  */
 export function roomChanges(
   old: WholeRoomRow,
   ownDomain: string | null,
   changes: RoomUpdate,
 ): Partial<OwnRoomRow> {
-  // Filled field by field: objects that are spread together take ten times as long.
+  // Assigned field by field: spreading objects takes ten times as long.
   const changed: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(changes)) {
     if (value === undefined) continue;
     const stored = columnOf(name, value, old);
     const before = name === "domain" ? ownDomain : old[name as keyof WholeRoomRow];
-    // A room without a domain of its own shows the world's, which comes back with a whole room.
+    // A room without its own domain uses the world's domain, which clients that write a whole room
+    // send back.
     const isShown = name === "domain" && ownDomain === null && value === old.domain;
     if (stored !== before && !isShown) changed[name] = stored;
   }
   return changed;
 }
 
-/** The value of a column of a room when a change sets its field. */
+/** Returns the column value for a changed field. */
 function columnOf(name: string, value: unknown, old: WholeRoomRow): unknown {
   switch (name) {
     case "module_config":
     case "permission_config":
       return JSON.stringify(value);
     case "extras":
-      return extrasJson({ ...ownExtras(old.extras), ...given(value as object) });
+      return extrasJson({ ...ownExtras(old.extras), ...definedFields(value as object) });
     default:
       return value;
   }
 }
 
-/** The fields in which a room differs after {@link roomChanges}, for the log. */
+/** Returns the fields changed by {@link roomChanges}, for the log. */
 export function roomFieldChanges(
   old: WholeRoomRow,
   ownDomain: string | null,
@@ -257,26 +262,29 @@ const ROOM_FIELDS = [
   "domain",
 ];
 
-/** The rule by which rooms belong together, as JSON; empty if there is none. */
+/** Returns the rule by which rooms are grouped, as JSON, or an empty string if there is no such rule. */
 export function viewRuleOf(permissions: PermissionConfig = {}): string {
   const rule = permissions["room.view"];
   return rule ? JSON.stringify(rule) : "";
 }
 
-/** The highest priority that a room can have. */
+/** The maximum priority of a room. */
 const HIGHEST = 2 ** 31 - 1;
 
-/** The priority of a room behind all others. @param last the highest of theirs; 0 for none. */
-export const priorityBehind = (last: number): number => Math.min(last + 1, HIGHEST);
+/**
+ * Returns the priority that sorts a room after all other rooms.
+ * @param last the maximum priority of the other rooms, or 0 if there are none.
+ */
+export const priorityAfter = (last: number): number => Math.min(last + 1, HIGHEST);
 
 /**
- * The ids of all rooms of a world when some rooms come first.
- * @param rooms of all rooms, in their order.
- * @param first the ids of the rooms that come first; unknown ones do not count.
+ * Returns the ids of all rooms in a world, with some of the rooms moved to the front.
+ * @param rooms the ids of all rooms, in order.
+ * @param first the ids of the rooms to move; unknown ids are ignored.
  */
 export function orderedRooms(rooms: readonly string[], first: readonly string[]): string[] {
   const known = new Set(rooms);
-  // A set keeps the first of equal elements in its place.
+  // A set keeps the first occurrence of each element.
   return [...new Set([...first.filter((id) => known.has(id)), ...rooms])];
 }
 

@@ -1,7 +1,9 @@
+import { foldCase } from "../../schemas/plain/folding.js";
+import { nameShapeOf } from "../../schemas/plain/look-alikes.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
 import type { User } from "../../schemas/users.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
-import type { ListedUser, UserRecord, Versioned } from "../contract/store.js";
+import type { UserListing, UserRecord, Versioned } from "../contract/store.js";
 import { frozen, versioned } from "./versions.js";
 
 export interface WorldRow {
@@ -13,7 +15,7 @@ export interface WorldRow {
   revision: number;
 }
 
-/** A {@link UserRow} of a list. */
+/** A {@link UserRow} in a list. */
 export interface ListedUserRow extends UserRow {
   created: number;
 }
@@ -31,15 +33,15 @@ export interface UserRow extends PlainFields {
 export const WORLD_COLUMNS = "id, title, config, permission_config, domain, revision";
 
 export const USER_COLUMNS =
-  "id, token_id, client_id, profile, traits, last_seen, moderation_state, client_state, pretalx_id, last_login";
+  "id, token_id, client_id, profile, traits, last_seen, moderation_state, moderated_until, client_state, pretalx_id, last_login";
 
-/** The columns of a {@link ListedUserRow}. Lists do not show the client state. */
+/** The columns of a {@link ListedUserRow}. Lists omit the client state. */
 export const LISTED_COLUMNS = `${USER_COLUMNS.replace("client_state", "NULL AS client_state")}, created`;
 
-/** The condition for users that are no tombstones. SQLite uses the partial indexes for no other wording. */
+/** The condition for users that are not tombstones. SQLite uses the partial indexes only with this exact wording. */
 export const IS_KNOWN = "(token_id IS NOT NULL OR client_id IS NOT NULL)";
 
-/** The world in a row, with its version. */
+/** Returns the world in a row, with its version. */
 export const readWorld = (row: WorldRow): Versioned<World> =>
   versioned(
     () => toWorld(row),
@@ -47,26 +49,27 @@ export const readWorld = (row: WorldRow): Versioned<World> =>
     row.revision,
   );
 
-// A record may hold a megabyte of JSON with hundreds of thousands of values.
-// To parse it takes a hundred times as long as to copy it, and twenty times the
-// memory. So large values are parsed when they are used, and sent as they are stored.
+// A record may hold a megabyte of JSON with hundreds of thousands of values. Parsing it takes a
+// hundred times as long as copying it, and twenty times the memory. Large values are therefore
+// parsed only when used, and are sent as stored.
 
 /**
- * The JSON of a record is parsed at once up to this size, in characters. A page may have
- * a thousand records of this size with as many values as fit in.
+ * The JSON of a record is parsed eagerly up to this size, in characters. A page may contain a
+ * thousand records of this size, each with many values.
  */
 const SMALL = 1024;
 
-/** Keeps the place of a value that {@link recordOf} makes. */
+/** Placeholder for a value computed by {@link recordOf}. */
 export const later = undefined as never;
 
 /**
- * A record of some values, and of others that are made when they are first used. Of
- * a small record, all are made at once: objects with getters of their own share no
- * hidden class, and V8 then reads even their other values ten times as slowly.
- * @param plain with {@link later} for each of the others.
- * @param size the size of the others' sources, in characters.
- * @param stored the JSON of some of them, which becomes a value that is not enumerable.
+ * Builds a record from plain values and lazily computed values. For a small record, all values are
+ * computed eagerly: objects with their own getters share no hidden class, which makes V8 ten times
+ * slower at reading even their plain values.
+ * @param plain the plain values, with {@link later} in place of each lazy value.
+ * @param others a function for each lazy value.
+ * @param size the total size of the lazy values' sources, in characters.
+ * @param stored the JSON of some of the lazy values, exposed as a non-enumerable property.
  */
 export function recordOf<
   P extends object,
@@ -94,7 +97,7 @@ function defineLazily(record: object, key: string, make: () => unknown): void {
   });
 }
 
-/** The size of texts together, in characters. */
+/** Returns the total size of strings, in characters. */
 export const sizeOf = (...texts: (string | null)[]): number =>
   texts.reduce((size, text) => size + (text?.length ?? 0), 0);
 
@@ -114,7 +117,7 @@ export const toWorld = (row: WorldRow): World =>
     sizeOf(row.config, row.permission_config),
   );
 
-/** The frozen value of a JSON. */
+/** Parses JSON into a frozen value. */
 export const parse = <T>(json: string): T => frozen(JSON.parse(json) as T);
 
 const worldJson = (row: WorldRow) =>
@@ -130,6 +133,7 @@ export const toUser = (row: UserRow): UserRecord =>
       traits: later,
       last_seen: row.last_seen,
       moderation_state: row.moderation_state,
+      moderated_until: row.moderated_until,
       client_state: later,
       pretalx_id: row.pretalx_id,
       last_login: row.last_login,
@@ -153,7 +157,7 @@ const storedOf = ({ profile, client_state }: UserRow) => ({
   client_state: client_state ?? "{}",
 });
 
-export const toListed = (row: ListedUserRow): ListedUser =>
+export const toListed = (row: ListedUserRow): UserListing =>
   recordOf(
     {
       id: row.id,
@@ -163,6 +167,7 @@ export const toListed = (row: ListedUserRow): ListedUser =>
       traits: later,
       last_seen: row.last_seen,
       moderation_state: row.moderation_state,
+      moderated_until: row.moderated_until,
       pretalx_id: row.pretalx_id,
       last_login: row.last_login,
       created: row.created,
@@ -172,18 +177,16 @@ export const toListed = (row: ListedUserRow): ListedUser =>
     storedOf(row),
   );
 
-/** The display name in the profile of a user without differences of case; empty if there is none. */
+/** Returns the case-folded display name in a profile, or an empty string if the profile has no name. */
 export function foldedNameOf(profile: User["profile"] | undefined): string {
   const name = profile?.display_name;
   return typeof name === "string" ? foldCase(name) : "";
 }
 
-/**
- * Removes differences of case from a text. One conversion is not enough: only upper
- * case unites σ and ς, and only lower case unites K and the Kelvin sign.
- */
-export function foldCase(text: string): string {
-  return text.toLowerCase().toUpperCase();
+/** Returns the shape of the display name in a profile, or an empty string if the profile has no name. */
+export function shapeIn(profile: User["profile"] | undefined): string {
+  const name = profile?.display_name;
+  return typeof name === "string" ? nameShapeOf(name) : "";
 }
 
 export function sameValues<T extends object>(old: T, row: T): boolean {

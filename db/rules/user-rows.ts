@@ -1,23 +1,23 @@
 import { createHash } from "node:crypto";
 import type { User } from "../../schemas/users.js";
 import { StoreError, type UserKind } from "../contract/store.js";
-import { foldCase, foldedNameOf } from "./rows.js";
+import { foldCase } from "../../schemas/plain/folding.js";
+import { foldedNameOf, shapeIn } from "./rows.js";
 
-// Users who are no people. Their kind stands before a colon in the client ID, where no client can
-// put it: client IDs have no colons.
+// For users who are not people, the client ID begins with the user's kind and a colon. No client
+// can forge this prefix, because the IDs that clients send contain no colons.
 
-/** After this time without a login, a user counts as inactive. */
+/** A user counts as inactive after this time without a login. */
 export const INACTIVE_AFTER_MS = 36 * 3600 * 1000;
 
 /**
- * Whether a user counts as inactive.
- * @param last_login in milliseconds since 1970; null before the first login.
- * @param now in milliseconds since 1970.
+ * Whether a user counts as inactive. Times are in milliseconds since 1970.
+ * @param last_login null before the first login.
  */
 export const isInactive = (last_login: number | null, now: number): boolean =>
   last_login === null || now - last_login > INACTIVE_AFTER_MS;
 
-/** Whether a row of the table of users is a person. */
+/** The condition for rows of `users` that represent people. */
 export const IS_PERSON = "(client_id IS NULL OR client_id NOT LIKE '%:%')";
 
 export const isOfKind = (kind: UserKind): string =>
@@ -25,11 +25,11 @@ export const isOfKind = (kind: UserKind): string =>
 
 export const kioskId = (name: string): string => `kiosk:${name}`;
 
-/** The client ID of a person whom the link of a room let in. Each room knows another user. */
+/** Returns the client ID of a person admitted by a room's link. The same person is a different user in each room. */
 export const anonymousId = (room: string, clientId: string): string =>
   `anonymous:${room}:${createHash("sha256").update(clientId).digest("base64url")}`;
 
-/** What a user is. An erased user is a person. */
+/** Returns a user's kind. Erased users count as people. */
 export function kindOf({
   client_id,
 }: {
@@ -39,19 +39,19 @@ export function kindOf({
   return client_id?.startsWith("anonymous:") ? "anonymous" : "person";
 }
 
-// The text fields of a profile are also stored as one text without differences of
-// case, such as "xcityzROMExjobzNURSE", so that a search parses no profile. Folded
-// text has no small letters from a to z, so they can separate names from values.
+// The text fields of a profile are also stored as one case-folded string, such as
+// "xcityzROMExjobzNURSE", so that searches need not parse profiles. Folded text contains no
+// lowercase letters from a to z, so these letters can separate names from values.
 
-/** Begins a field. */
+/** The letters before the name and before the value of each field. */
 export const FIELD = "x";
 const VALUE = "z";
 
-/** The prefix of the value of a field with this name, which occurs nowhere else. */
+/** Returns the marker that precedes the value of the named field, and occurs nowhere else. */
 export const markerOf = (name: string): string =>
   FIELD + name.replace(/[qxz]/g, (char) => `q${char.toUpperCase()}`) + VALUE;
 
-/** The text fields of a profile without differences of case; empty if there are none. */
+/** Returns a profile's case-folded text fields, or an empty string if the profile has no text fields. */
 export function foldedFieldsOf(profile: User["profile"] | undefined): string {
   const fields = profile?.fields;
   if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
@@ -62,7 +62,7 @@ export function foldedFieldsOf(profile: User["profile"] | undefined): string {
     .join("");
 }
 
-/** The same of a stored profile. One that cannot be read has no fields. */
+/** Like {@link foldedFieldsOf}, for a stored profile. An unreadable profile has no fields. */
 export function foldedFieldsIn(profile: string | null): string {
   if (!profile?.includes('"fields"')) return "";
   try {
@@ -75,22 +75,26 @@ export function foldedFieldsIn(profile: string | null): string {
 export const isInField = (folded: string, marker: string, term: string): boolean =>
   (folded.split(marker, 2)[1] ?? "").split(FIELD, 1)[0]!.includes(term);
 
-/** The columns of a user that follow from the stored profile, which was checked. */
+/** Computes the columns derived from a stored profile, which is known to be valid. */
 export function derivedOf(profile: string | null) {
   const parsed = profile === null ? null : (JSON.parse(profile) as User["profile"]);
-  return { display_name_folded: foldedNameOf(parsed), fields_folded: foldedFieldsOf(parsed) };
+  return {
+    display_name_folded: foldedNameOf(parsed),
+    fields_folded: foldedFieldsOf(parsed),
+    name_shape: shapeIn(parsed),
+  };
 }
 
-/** How many users one user may block. */
+/** Maximum number of users that one user may block. */
 export const MAX_BLOCKED = 1000;
 
 /**
- * The largest page of users, in characters. A thousand profiles that fill a header
- * each would block the event loop for too long.
+ * Maximum size of a page of users, in characters. A thousand profiles of the largest size that fits
+ * into a header would block the event loop for too long.
  */
 export const MAX_USER_PAGE = 4 * 1024 * 1024;
 
-/** How much of the blocked users is read, in characters of their profiles. */
+/** Maximum total size of the blocked users' profiles to load, in characters. */
 export const MAX_BLOCKED_SIZE = 1024 * 1024;
 
 export const BY_NAME = "display_name_folded, id";
@@ -99,4 +103,4 @@ export const stateJson = (state: Record<string, unknown> | undefined): string | 
   state && Object.keys(state).length > 0 ? JSON.stringify(state) : null;
 
 export const tooManyBlocked = () =>
-  new StoreError("quota", `A user may block ${MAX_BLOCKED} users.`, "blocks");
+  new StoreError("quota", `A user may block at most ${MAX_BLOCKED} users.`, "blocks");

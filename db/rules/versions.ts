@@ -1,18 +1,18 @@
 import { hash } from "node:crypto";
 import type { Versioned } from "../contract/selections.js";
 
-/** The length of a version in characters of base64url: 132 bits of a SHA-256. */
+/** The length of a version in base64url characters: 132 bits of a SHA-256. */
 const LENGTH = 22;
 
 /**
- * Makes a record. Its value, its JSON and its version are computed at their first use: most
- * records that are read while others are written are never sent, and in a crowd of writes
- * most are replaced before anything reads their values.
- * @param toValue gives the value, which is frozen.
- * @param toJson gives the value as compact JSON, the same on every engine.
- * @param state a number that the version also depends on. For a record it is the
- *   revision: a change and its reversal then give a new version. For a page it is
- *   the count, which the JSON does not contain.
+ * Creates a record whose version is its ETag. The value, the JSON and the version are computed
+ * lazily: while many records are being written, most records are replaced before they are sent or
+ * their values are read.
+ * @param toValue returns the value, which must be frozen.
+ * @param toJson returns the value as compact JSON, which must be the same with every engine.
+ * @param state a number on which the version also depends. For a record, it is the revision, so
+ * that reverting a change results in a new version. For a page, it is the count, which the JSON
+ * does not contain.
  */
 export const versioned = <T extends object>(
   toValue: () => T,
@@ -50,7 +50,7 @@ class VersionedValue<T extends object> implements Versioned<T> {
 
 const digest = (text: string) => hash("sha256", text, "base64url").slice(0, LENGTH);
 
-/** Freezes a value with all that it holds. */
+/** Deeply freezes a value. */
 export function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   Object.values(value).forEach(frozen);

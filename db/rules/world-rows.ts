@@ -2,12 +2,12 @@ import type { WorldCopy } from "../../schemas/documents/world-document.js";
 import type { TokenIssuer } from "../../schemas/issuers.js";
 import type { WorldChanges, WorldConfig, WorldKey } from "../../schemas/worlds.js";
 import { changesBetween, type FieldChange } from "../contract/audit-store.js";
-import { StoreError, type WorldSettings } from "../contract/store.js";
+import { StoreError, type WorldSettingsUpdate } from "../contract/store.js";
 import type { WorldRow } from "./rows.js";
 
-// Shared by the engines: writes of worlds.
+// Writes to worlds, shared by the engines.
 
-/** The row of a new world. Its revision is 1 if none is given. */
+/** Builds the row for a new world. The revision defaults to 1. */
 export const newWorldRow = ({ revision = 1, ...world }: WorldCopy["world"]): WorldRow => ({
   ...world,
   config: JSON.stringify(world.config),
@@ -15,7 +15,7 @@ export const newWorldRow = ({ revision = 1, ...world }: WorldCopy["world"]): Wor
   revision,
 });
 
-/** The row of a world after a change, with the revision of the old row. @see WorldStore.update */
+/** Returns a changed world's row, which still has the old revision. @see WorldStore.update */
 export function changedWorld(
   old: WorldRow,
   { config, permission_config, ...rest }: WorldChanges,
@@ -32,16 +32,16 @@ export function changedWorld(
   return row;
 }
 
-/** The settings that say who signs users in. Only {@link changedWorld} changes them. */
+/** The settings that determine who can sign users in. Only {@link changedWorld} changes them. */
 const SECRET = new Set(["JWT_secrets", "JWT_issuers", "oidc"]);
 
-/** The row of a world with other settings, with the revision of the old row. @see WorldStore.configure */
+/** Returns the row of a world with changed settings. The row still has the old revision. @see WorldStore.configure */
 export function configuredWorld(
   old: WorldRow,
-  { title, permission_config, config: settings = {} }: WorldSettings,
+  { title, permission_config, config: settings = {} }: WorldSettingsUpdate,
 ): WorldRow {
   const config = JSON.parse(old.config) as WorldConfig;
-  // An undefined value is no value, and must not remove the key.
+  // An undefined value has not been given, so it must not remove the setting.
   const named = Object.entries(settings).filter(
     ([name, value]) => !SECRET.has(name) && value !== undefined,
   );
@@ -55,7 +55,7 @@ export function configuredWorld(
   };
 }
 
-/** The fields in which a world differs after a change, for the log. */
+/** Returns the world fields that a change affects, for the log. */
 export const worldFieldChanges = (old: WorldRow, row: WorldRow): FieldChange[] => {
   const stored = (["config", "permission_config"] as const).flatMap((field) =>
     old[field] === row[field]
@@ -69,14 +69,15 @@ export const worldFieldChanges = (old: WorldRow, row: WorldRow): FieldChange[] =
   return [...changesBetween(old, row, ["title", "domain"]), ...stored];
 };
 
-/** A domain without its port. */
+/** Returns a domain without its port. */
 export const hostOf = (domain: string): string => domain.split(":", 1)[0] ?? "";
 
 /**
- * Refuses a domain that conflicts with another world's. Uploads find their world by the host of the
- * request, first with its port and then without it. So two worlds may share a host name only if
- * both name a port; otherwise one would get the uploads of the other on that port.
- * @param rivals the domains of the other worlds with the same host.
+ * Throws if a domain conflicts with another world's domain. Uploads find their world by the host in
+ * the request, first including the port and then without it. Two worlds may therefore share a host
+ * name only if both specify a port. Otherwise, one world would receive the other world's uploads on
+ * that port.
+ * @param rivals the domains of all other worlds with the same host name.
  * @throws {StoreError} `taken` on `domain`.
  */
 export function expectFreeDomain(domain: string, rivals: readonly string[]): void {
@@ -90,8 +91,8 @@ export function expectFreeDomain(domain: string, rivals: readonly string[]): voi
 export const takenWorld = (id: string): StoreError =>
   new StoreError("taken", `The id ${id} is taken.`, "id");
 
-/** Whether other host names or other issuers of tokens name a world after a change. */
-export const isFoundOtherwise = (old: WorldRow, row: WorldRow): boolean =>
+/** Whether a change affects the host names or token issuers that identify a world. */
+export const affectsLookup = (old: WorldRow, row: WorldRow): boolean =>
   old.domain !== row.domain || (old.config !== row.config && issuersIn(old) !== issuersIn(row));
 
 const issuersIn = ({ config }: WorldRow): string =>
@@ -99,7 +100,7 @@ const issuersIn = ({ config }: WorldRow): string =>
     signersOf(JSON.parse(config) as WorldConfig).map(({ issuer, audience }) => [issuer, audience]),
   );
 
-/** The keys of a world and the other issuers of its tokens, each with an issuer and an audience. */
+/** Returns the world's keys, followed by all other token issuers, each with an issuer and an audience. */
 export const signersOf = ({
   JWT_secrets,
   JWT_issuers,
@@ -109,8 +110,8 @@ export const signersOf = ({
 ];
 
 /**
- * The other issuers of a world. A world that was stored before they had a meaning may
- * have anything in their place.
+ * Returns a world's token issuers other than its keys. Ignores malformed issuers: worlds stored
+ * before the setting had a meaning may contain anything.
  */
 export const issuersOf = ({ JWT_issuers }: Record<string, unknown>): readonly TokenIssuer[] =>
   Array.isArray(JWT_issuers)

@@ -3,133 +3,137 @@ import { StoreError } from "../../db/contract/store.js";
 import { detach, type Clock, nextTurn, sleep } from "../../db/runtime.js";
 import type { FlushQueue } from "../socket/outgoing.js";
 
-/** The pause before something that failed is repeated, in milliseconds. It doubles each time. */
+/** Initial retry delay, in milliseconds. It doubles with each attempt, up to the maximum. */
 const FIRST_RETRY_DELAY_MS = 50;
 const MAX_RETRY_DELAY_MS = 2000;
 
 /**
- * After how many milliseconds pushes wait for a change of rights. Together with the time
- * for which changes of a world are collected, that is a second.
+ * How long users may keep receiving pushes under their old rights while a change to their rights is
+ * pending, in milliseconds. Together with the delay for batching changes to a world, this adds up
+ * to one second.
  */
 const LATE_AFTER_MS = 700;
 
-/** How many connections make a crowd. To fewer, everything is sent at once. */
+/** Minimum number of connections in a crowd. Smaller audiences are served immediately. */
 const CROWD_CONNECTIONS = 200;
 
-/** The time from one flush to a crowd to the next, in milliseconds. */
+/** Bounds of the interval between flushes to a crowd, in milliseconds. */
 const MIN_FLUSH_INTERVAL_MS = 8;
 const MAX_FLUSH_INTERVAL_MS = 100;
 
-/** What changes often is sent at most once in this time, in milliseconds. */
+/** Minimum interval between pushes of a frequently changing value, in milliseconds. */
 const THROTTLE_INTERVAL_MS = 250;
 
-/** How many bytes the people of one place get of it in a second, together. */
+/** Rate limit for frequently changing values, in bytes per second, for all people in a scope together. */
 const SCOPE_BYTES_PER_SECOND = 50_000_000;
 
 /**
- * How many bytes each of them gets of it in a second: a fifth of a line with 10 Mbit/s, which
- * messages need as well.
+ * Rate limit for frequently changing values per recipient, in bytes per second: a fifth of a 10
+ * Mbit/s link, because messages also need bandwidth.
  */
 const READER_BYTES_PER_SECOND = 250_000;
 
-/** How much is sent at once, in milliseconds of these rates. */
+/** Allowed burst, in milliseconds of traffic at the above rates. */
 const BURST_MS = 50;
 
-/** Whether so many connections are a crowd, which gets what waits together. */
+/** Whether an audience of this size is a crowd, which receives queued pushes in batches. */
 export const isCrowd = (size: number): boolean => size >= CROWD_CONNECTIONS;
 
 /** The authors of the changes in a push: the ids of users and connections. */
 export type Authors = ReadonlySet<string>;
 
-/** How many bytes were sent. */
-export interface Sent {
-  /** To all together. */
+/** The traffic that a push caused. */
+export interface SentCounts {
+  /** Number of bytes sent to all recipients together. */
   readonly total: number;
-  /** To one of them at most. */
+  /** Maximum number of bytes sent to a single recipient. */
   readonly each: number;
 }
 
-export const nothingSent: Sent = { total: 0, each: 0 };
+export const nothingSent: SentCounts = { total: 0, each: 0 };
 
-/** Reads the store, and then sends. */
+/** A queued action that reads the store, and then sends pushes. */
 type Act = () => Promise<unknown>;
 
-/** When an act is repeated, and until when it is of use. */
+/** Retry policy for an action. */
 interface Persistence {
-  /** After which errors it is repeated: by default, those of the store. */
+  /** Whether to retry after an error. By default, only store errors are retried. */
   readonly isRepeated?: (error: unknown) => boolean;
-  /** Whether it is no longer of use. */
+  /** Whether the action is no longer needed. */
   readonly isOver?: () => boolean;
-  /** Is called after the first failure. */
+  /** Called after the first failure. */
   readonly onFault?: () => void;
 }
 
-/** What stands in the queue of an outbox. */
+/** Options for a queued action. */
 interface Queued extends Persistence {
-  /** How many connections it goes to. A crowd gets it with the next flush. */
+  /** Number of recipients. If they are a crowd, the action waits for the next flush. */
   readonly size?: () => number;
 }
 
-/** The latest value of something that changes often. */
+/** The latest value of something that changes frequently. */
 interface Latest extends Queued {
   readonly authors: Iterable<string>;
-  /** Sends it as it is then. */
-  readonly send: (authors: Authors) => Promise<Sent>;
+  /** Sends the value that is current when the push is due. */
+  readonly send: (authors: Authors) => Promise<SentCounts>;
 }
 
-/** How often something is done. */
+/** Throttling options for a key's pushes or actions. */
 export interface Interval {
-  /** The least time between two times, in milliseconds; 250 by default. */
+  /** Minimum time between two runs, in milliseconds; defaults to 250. */
   readonly interval?: number;
-  /** Whether the first change waits as well, so that those after it go with it. */
+  /** Whether the first change is delayed too, so that it is batched with later changes. */
   readonly collects?: boolean;
 }
 
-/** What happens to one key. It exists while that is due, or was done a moment ago. */
+/** The state of one key. The slot exists while an action is due, and for one interval after an action has run. */
 interface Slot {
-  /** What is done when it is due. */
+  /** The action to run at `dueAt`; undefined if nothing is waiting. */
   act: (() => Promise<unknown> | void) | undefined;
   dueAt: number;
   interval: number;
   isBusy: boolean;
   latest?: Latest;
   authors: Set<string>;
-  /** Whether it waits because the rates are used up. */
+  /** Whether the action is waiting because the rate limit has been reached. */
   isUnpaid: boolean;
 }
 
-/** What outboxes need. */
+/** Dependencies of outboxes. */
 export interface OutboxPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
-  /** Writes to the sockets. A flush ends when nothing is due there. */
+  /** The queue of writes to sockets. The next flush to a crowd waits until this queue has drained. */
   readonly flushQueue: Pick<FlushQueue, "waiting" | "drained">;
 }
 
-/** A store that failed may answer the next time. Any other error is a fault of Foyer. */
+/** Whether an error comes from the store, and may therefore be transient. Any other error is a bug in Foyer. */
 const isOfStore = (error: unknown): boolean => error instanceof StoreError;
 
 /**
- * All that waits to be sent to the people of one place: a world, a room or a channel. What stands
- * in its queue is sent in order; while the store fails, it is repeated, and the rest waits. Of
- * what changes often, only the latest value per key waits, until its interval is over. A crowd
- * gets what is in the queue together, as a write to a socket costs the same whatever its size: at
- * once if the place is quiet, and otherwise when the sockets have taken the last flush, less
- * often the longer the place is busy.
+ * Everything waiting to be sent to the people in one scope: a world, a room or a channel. The queue
+ * is sent in order: if the store fails, the current action is retried and the rest of the queue
+ * waits. For frequently changing values, only the latest value per key is kept, until the key's
+ * interval has passed.
+ *
+ * A crowd receives queued pushes in batches, because a socket write costs the same regardless of
+ * its size. If the scope is quiet, a batch is sent immediately. Otherwise, it is sent once the
+ * sockets have accepted the previous batch; the longer the scope stays busy, the longer the
+ * interval between batches.
  */
 class Outbox {
   readonly #ports: OutboxPorts;
   readonly #all: Outboxes;
   readonly #forget: () => void;
-  /** The end of the queue, while anything is in it. */
+  /** The tail of the queue; undefined if the queue is empty. */
   #end: Promise<void> | undefined;
-  /** How many acts have been queued, and how many of them the last flush covers. */
+  /** Number of actions queued so far, and number of actions covered by the last flush. */
   #queued = 0;
   #flushed = 0;
-  /** The time between flushes, and when the next one may begin. */
+  /** The interval between flushes, and the earliest time of the next flush. */
   #window = MIN_FLUSH_INTERVAL_MS;
   #nextFlush = -Infinity;
-  /** When the bytes that were sent fit into the rates. */
+  /** The time at which the bytes sent so far will be within the rate limits. */
   #paidAt = -Infinity;
   readonly #slots = new Map<string, Slot>();
   #stopTimer = () => {};
@@ -140,12 +144,12 @@ class Outbox {
     this.#forget = forget;
   }
 
-  /** Resolves after all that is in the queue now; undefined if nothing is. */
+  /** Resolves once everything currently in the queue has run; undefined if the queue is empty. */
   get ended(): Promise<void> | undefined {
     return this.#end;
   }
 
-  /** Does something after all that is in the queue. */
+  /** Queues an action to run after everything already in the queue. */
   add(act: Act, options: Queued = {}): void {
     detach(this.#add(act, options));
   }
@@ -161,10 +165,10 @@ class Outbox {
   }
 
   /**
-   * Takes away rights in its order, and repeats that whatever fails.
-   * @param onLate is called after its first failure, or if it takes long. From then on, the
-   *   users it concerns may get no push until it has {@link ended}.
-   * @param isOver whether none of these users is there any more.
+   * Revokes rights in queue order, and retries after any error.
+   * @param onLate called after the first failure, or if the action takes too long. From then on,
+   * affected users must not receive pushes until the queue has {@link ended}.
+   * @param isOver whether all affected users have left.
    */
   enforce(act: Act, onLate: () => void, isOver: () => boolean): void {
     let isLate = false;
@@ -174,7 +178,7 @@ class Outbox {
     };
     const stop = this.#ports.clock.after(LATE_AFTER_MS, late);
     const run = async () => {
-      // Reads of this turn may see a state that is older than the entry that takes rights away.
+      // Reads in this turn may see a state older than the entry that revokes the rights.
       await nextTurn(this.#ports.clock);
       await this.#all.persist(act, { isRepeated: () => true, isOver, onFault: late });
       stop();
@@ -183,14 +187,14 @@ class Outbox {
     detach(this.#append(run));
   }
 
-  /** Does something when it is due, whatever is in the queue. It replaces what waits for a key. */
+  /** Runs an action when it is due, independently of the queue. Replaces a waiting action with the same key. */
   later(key: string, act: () => void, options: Interval = {}): void {
     if (this.#all.closed) return;
     this.#slot(key, options).act = act;
     this.#look();
   }
 
-  /** Sends the latest value of a key in the queue, as often as its interval and the rates allow. */
+  /** Queues the latest value of a key, as often as its interval and the rate limits allow. */
   latest(key: string, latest: Latest, options: Interval = {}): void {
     if (this.#all.closed) return;
     const slot = this.#slot(key, options);
@@ -200,7 +204,7 @@ class Outbox {
     this.#look();
   }
 
-  /** Ends the timer. */
+  /** Stops the timer, and drops everything that is waiting for it. */
   close(): void {
     this.#stopTimer();
     this.#slots.clear();
@@ -218,7 +222,7 @@ class Outbox {
     return ended;
   }
 
-  /** Waits for the next flush, which covers all that is in the queue when it begins. */
+  /** Waits for the next flush, which covers all actions queued by the time the flush begins. */
   async #flush(number: number): Promise<void> {
     if (number <= this.#flushed) return;
     const { clock, flushQueue } = this.#ports;
@@ -273,7 +277,7 @@ class Outbox {
     return this.#add(send, { size, isOver });
   }
 
-  /** Does what is due, and looks again when the next is. */
+  /** Runs due actions, and schedules the next check. */
   readonly #look = (): void => {
     const { clock, log } = this.#ports;
     for (const [key, slot] of this.#slots) {
@@ -314,18 +318,18 @@ class Outbox {
   }
 }
 
-/** Something that failed, until it is repeated. */
+/** A failed action waiting to be retried. */
 interface Pausing {
   readonly isOver: () => boolean;
-  /** Ends the pause. */
+  /** Ends the delay early. */
   readonly wake: () => void;
 }
 
-/** The outbox of each place where anything waits. */
+/** The outboxes of all scopes that have waiting actions. */
 export class Outboxes {
   readonly #ports: OutboxPorts;
   readonly #places = new Map<string, Outbox>();
-  /** What waits before it is repeated. */
+  /** Failed actions waiting to be retried. */
   readonly #pausing = new Set<Pausing>();
   #closed = false;
 
@@ -333,12 +337,16 @@ export class Outboxes {
     this.#ports = ports;
   }
 
-  /** Whether nothing more is sent. */
+  /** Whether sending has stopped for good. */
   get closed(): boolean {
     return this.#closed;
   }
 
-  /** @param place the id of a world, a room or a channel. To be used at once, and not kept. */
+  /**
+   * @param place the id of a world, room or channel.
+   * @returns the outbox of that scope. Use the outbox immediately and don't keep it: an empty
+   * outbox is discarded.
+   */
   at(place: string): Outbox {
     let outbox = this.#places.get(place);
     if (!outbox) {
@@ -348,13 +356,13 @@ export class Outboxes {
     return outbox;
   }
 
-  /** Resolves after all that is in the queue of a place now; undefined if nothing is. */
+  /** Resolves once everything currently in a scope's queue has run; undefined if the queue is empty. */
   ended(place: string): Promise<void> | undefined {
     return this.#places.get(place)?.ended;
   }
 
   /**
-   * Does something, in no queue, and repeats it until it succeeds, or the server closes.
+   * Runs an action outside of any queue, and retries it until it succeeds or the server closes.
    * @returns a promise that never rejects.
    */
   async persist(
@@ -367,7 +375,7 @@ export class Outboxes {
         await act();
         return;
       } catch (error) {
-        // The store closes before everything that waited has run.
+        // Expected during shutdown: the store closes before the queues have drained.
         if (this.#closed) return;
         if (pause === FIRST_RETRY_DELAY_MS) {
           this.#ports.log.error(error);
@@ -393,12 +401,12 @@ export class Outboxes {
     });
   }
 
-  /** People have left: what was repeated for them alone no longer keeps others in its queue. */
+  /** Ends retries that only serve people who have left, so that these retries no longer block their queues. */
   dropWhatIsOver(): void {
     for (const { isOver, wake } of this.#pausing) if (isOver()) wake();
   }
 
-  /** Sends nothing more. */
+  /** Stops all sending. */
   close(): void {
     this.#closed = true;
     for (const outbox of this.#places.values()) outbox.close();

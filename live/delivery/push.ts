@@ -1,63 +1,71 @@
 import { type Clock, nextTurn } from "../../db/runtime.js";
 import type { Gathering, Hub } from "../people/hub.js";
-import type { View, WorldState, WorldStates } from "../rules/world-state.js";
+import type { View, LiveWorldState, WorldStates } from "../rules/world-state.js";
 import type { Connection } from "../socket/connection.js";
 import type { Login } from "../socket/login-state.js";
-import { type Authors, nothingSent, type Outboxes, type Sent } from "./outbox.js";
+import { type Authors, nothingSent, type Outboxes, type SentCounts } from "./outbox.js";
 
-/** Connections of this process: all of a world, of one user, or in one room. */
+/** Connections in this process: everyone in a world, one user, or everyone in one room. */
 export interface Audience {
   /** The id of the world. */
   readonly world: string;
   readonly user?: string;
   readonly room?: string;
-  /** Of those in the room, only connections that get who enters and leaves it. */
+  /** Limits the audience to connections in the room that are notified of who enters and leaves. */
   readonly watching?: boolean;
+  /** Instead of all of these: some connections, who may have entered the room or not. */
+  readonly among?: ReadonlySet<Connection>;
 }
 
-/** Several frames as one piece of memory, or one that may be large. */
-export interface Piece {
+/** Several frames in one buffer, or a single frame that may be large. */
+export interface SocketChunk {
   readonly bytes: Buffer;
   readonly frames: number;
-  /** Whether it is a state of the world: a client that has yet to read it is not slow. */
+  /**
+   * Whether the chunk is a world state. A client that has not yet read its last world state is not
+   * considered slow.
+   */
   readonly isState?: boolean;
 }
 
-/** What one connection gets; undefined for nothing. */
-type Given = Buffer | Piece | undefined;
+/** The frames for one connection; undefined if there are none. */
+type Frames = Buffer | SocketChunk | undefined;
 
-/** Chooses what a connection gets by what its user may do now. */
-export type FrameFor = (connection: Connection, view: View) => Given;
+/** Chooses a connection's frames based on its user's current rights. */
+export type FrameFor = (connection: Connection, view: View) => Frames;
 
 /**
- * Sends to the audience of a push.
- * @param frame a frame for all, or a choice for each.
+ * Sends frames to a push's audience.
+ * @param frame one frame for all connections, or a function that chooses the frame for each
+ * connection.
  */
-export type Send = (frame: Buffer | FrameFor) => Promise<Sent>;
+export type Send = (frame: Buffer | FrameFor) => Promise<SentCounts>;
 
 /**
- * What a push does when its time has come: it reads what is true now, and sends it.
- * @param authors who caused it: the ids of users and connections.
- * @param people who were there when it was caused, as far as they still are.
+ * Runs when a push is due: reads the current state and sends it.
+ * @param authors the ids of the users and connections that caused the push.
+ * @param people the people who were present when the push was caused and have not left since.
  */
 export type PushTask = (send: Send, authors: Authors, people: Gathering) => Promise<unknown>;
 
-/** When a push leaves: by default, after what is in the queue of its place. */
+/** When a push is sent. By default, it is sent after everything already in its scope's queue. */
 export interface Timing {
-  /** Only the latest push of a key is sent, every 250 ms, to a crowd with the next flush. */
+  /** Only the latest push per key is sent, at most once every 250 ms. A crowd receives it with the next flush. */
   readonly key?: string;
+  /** With a key: the minimum interval between two pushes, in milliseconds; defaults to 250. */
+  readonly interval?: number;
   /**
-   * With a key, the ids of users, and of their connections that get the push even if they have
-   * not entered the room.
+   * With a key: the ids of the authors and of the connections that they used. These connections
+   * receive the push even if they have not entered the room.
    */
   readonly authors?: readonly string[];
-  /** It is over in a moment: a crowd gets it with the next flush, and it is not repeated. */
+  /** Whether the push is short-lived: a crowd receives it with the next flush, and a failed push is not retried. */
   readonly isBrief?: boolean;
-  /** The room or world in whose queue it stands; by default, of the audience. */
+  /** The room or world whose queue the push uses; defaults to the audience's room or, without a room, its world. */
   readonly queue?: string;
 }
 
-/** What pushing needs. */
+/** Dependencies of pushes. */
 export interface PushPorts {
   readonly clock: Clock;
   readonly hub: Hub;
@@ -67,8 +75,8 @@ export interface PushPorts {
 
 const noAuthors: Authors = new Set();
 
-/** The way of every push: it waits for its time, reads, asks for rights, and is sent. */
-export class Pushes {
+/** Delivers pushes: waits until each push is due, reads the state, checks rights, and sends. */
+export class PushPipeline {
   readonly #ports: PushPorts;
 
   constructor(ports: PushPorts) {
@@ -76,20 +84,29 @@ export class Pushes {
   }
 
   /**
-   * Pushes something to an audience, if it has connections in this process. A push is
-   * dropped once all people have left the world: the log may have gone back, and people who log
-   * in later read the present state.
+   * Sends a push to an audience, if the audience has connections in this process. The push is
+   * dropped once everyone has left the world: the log may have been rolled back, and people who log
+   * in later read the current state.
    */
   push(audience: Audience, task: PushTask, timing: Timing = {}): void {
-    const { key, authors = [], isBrief, queue = audience.room ?? audience.world } = timing;
+    const {
+      key,
+      interval,
+      authors = [],
+      isBrief,
+      queue = audience.room ?? audience.world,
+    } = timing;
     const people = this.#ports.hub.gathering(audience.world);
     if (!people || !isAnybodyIn(people, audience, authors)) return;
     const outbox = this.#ports.outboxes.at(queue);
     const send = (authors: Authors) => this.#send(people, audience, task, authors);
     const isOver = () => people.isOver;
     const size = () => membersOf(people, audience).size;
-    if (key !== undefined) outbox.latest(key, { authors, size, isOver, send });
-    else if (isBrief) outbox.add(() => send(noAuthors), { size, isOver, isRepeated: () => false });
+    if (key !== undefined) {
+      const latest = { authors, size, isOver, send };
+      outbox.latest(key, latest, interval === undefined ? {} : { interval });
+    } else if (isBrief)
+      outbox.add(() => send(noAuthors), { size, isOver, isRepeated: () => false });
     else outbox.add(() => send(noAuthors), { isOver });
   }
 
@@ -98,9 +115,10 @@ export class Pushes {
     audience: Audience,
     task: PushTask,
     authors: Authors,
-  ): Promise<Sent> {
+  ): Promise<SentCounts> {
     const { clock, states } = this.#ports;
-    // Reads of one turn see one state, which may be older than an entry in this turn.
+    // Reads within one turn share one state, which may be older than an entry received in this
+    // turn.
     await nextTurn(clock);
     let total = 0;
     let each = 0;
@@ -111,7 +129,7 @@ export class Pushes {
       const frameFor: FrameFor = typeof frame === "function" ? frame : () => frame;
       const to = withAuthors(people, own, authors);
       const sent = await this.walk(state, to, (connection, view) => {
-        // Some may have left since the first of them got it.
+        // The connection may have left the audience since the walk began.
         const isRecipient = own.has(connection) || authors.has(connection.id);
         return isRecipient ? frameFor(connection, view) : undefined;
       });
@@ -123,56 +141,55 @@ export class Pushes {
     return { total, each };
   }
 
-  /**
-   * Gives each of some connections what it may get of a state that was read, and lets requests
-   * be served meanwhile.
-   */
+  /** Sends each connection the frames that it may see in a given state, and regularly yields to other requests. */
   async walk(
-    state: WorldState,
+    state: LiveWorldState,
     connections: Iterable<Connection>,
     frameFor: FrameFor,
-  ): Promise<Sent> {
+  ): Promise<SentCounts> {
     let total = 0;
     let each = 0;
     await inSlices(this.#ports.clock, connections, (connection) => {
       if (connection.ended || !connection.login) return;
       const given = frameFor(connection, connection.viewOf(state));
       if (!given) return;
-      const size = give(connection, given);
+      const size = enqueue(connection, given);
       total += size;
       if (size > each) each = size;
     });
     return { total, each };
   }
 
-  /** Like {@link walk}, for what looks at views by itself. */
+  /** Like {@link walk}, for callers that check views themselves. */
   async each(
     connections: Iterable<Connection>,
-    frameFor: (connection: Connection, login: Login) => Given,
+    frameFor: (connection: Connection, login: Login) => Frames,
   ): Promise<void> {
     await inSlices(this.#ports.clock, connections, (connection) => {
       const { ended, login } = connection;
       if (ended || !login) return;
       const given = frameFor(connection, login);
-      if (given) give(connection, given);
+      if (given) enqueue(connection, given);
     });
   }
 }
 
-function membersOf(people: Gathering, { user, room, watching }: Audience): ReadonlySet<Connection> {
+function membersOf(people: Gathering, audience: Audience): ReadonlySet<Connection> {
+  const { among, user, room, watching } = audience;
+  if (among) return among;
   if (user !== undefined) return people.of(user);
   if (room === undefined) return people.all;
   return watching ? people.watching(room) : people.inRoom(room);
 }
 
-/** Whether a push may concern this process. */
+/** Whether a push may have recipients in this process. */
 function isAnybodyIn(people: Gathering, audience: Audience, authors: readonly string[]): boolean {
   if (membersOf(people, audience).size > 0) return true;
-  // An author gets the push without having entered the room.
+  // Authors receive the push even if they have not entered the room.
   return authors.some((id) => people.of(id).size > 0);
 }
 
-/** The members of an audience, and the connections of authors beside them. */
+/** The members of an audience, plus the authors' connections. */
 function withAuthors(
   people: Gathering,
   members: ReadonlySet<Connection>,
@@ -187,9 +204,9 @@ function withAuthors(
   return all;
 }
 
-/** @returns how many bytes. */
-function give(connection: Connection, given: Buffer | Piece): number {
-  // A look at a field is faster than at the class, which counts for crowds.
+/** @returns the number of bytes queued. */
+function enqueue(connection: Connection, given: Buffer | SocketChunk): number {
+  // Checking for a property is faster than instanceof, which matters for crowds.
   if (!("bytes" in given)) {
     connection.push(given);
     return given.length;
@@ -200,10 +217,10 @@ function give(connection: Connection, given: Buffer | Piece): number {
   return bytes.length;
 }
 
-/** How long something is done before other work gets its turn, in milliseconds. */
+/** Maximum time before yielding to other work, in milliseconds. */
 const SLICE_MS = 5;
 
-/** Does something with each of many items, and lets requests be served meanwhile. */
+/** Processes many items in time slices, and yields to other requests between slices. */
 export async function inSlices<T>(
   clock: Clock,
   items: Iterable<T>,

@@ -10,10 +10,10 @@ import type { Hub } from "./hub.js";
 import type { Presence } from "./presence.js";
 import type { Snapshots } from "./snapshots.js";
 
-/** How long a login waits until the log of its world can be read, in milliseconds. */
+/** Maximum time for which a login waits until its world's log can be read, in milliseconds. */
 const FOLLOW_TIMEOUT_MS = 2000;
 
-/** What admitting connections needs. */
+/** Ports for admitting connections. */
 export interface ArrivalPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
@@ -22,7 +22,7 @@ export interface ArrivalPorts {
   readonly hub: Hub;
   readonly presence: Presence;
   readonly states: WorldStates;
-  /** The modules' handlers for people who come and go, as in `LiveModule`. */
+  /** The modules' handlers for people who enter and leave, as in `LiveModule`. */
   readonly modules: {
     enter(world: string): Promise<void>;
     leave(connection: Connection): void;
@@ -30,34 +30,35 @@ export interface ArrivalPorts {
   };
 }
 
-/** Lets connections into worlds and rooms, and out of them. */
+/** Admits connections to worlds and rooms, and removes them. */
 export class Arrivals {
   readonly #ports: ArrivalPorts;
-  /** The connections for which this process follows their worlds. */
+  /** The connections that make this process follow their worlds. */
   readonly #following = new Set<Connection>();
 
   constructor(ports: ArrivalPorts) {
     this.#ports = ports;
   }
 
-  /** Takes a connection that has logged in. It gets pushes from now on. */
+  /** Admits a connection that has logged in. From now on, the connection receives pushes. */
   async enterWorld(connection: Connection, login: Login): Promise<void> {
     connection.login = login;
-    // The client may have gone while its user was written: then nothing would remove it.
+    // The client may have disconnected while its user was being written. Nothing would remove the
+    // connection later.
     if (connection.ended) return;
     await this.#follow(connection);
     if (connection.ended) return this.#unfollow(connection);
     const { hub, modules } = this.#ports;
     const { world } = connection;
-    // What was read before the world was followed may lack a change.
+    // Anything read before the world was followed may lack a change.
     this.#forgetIfEmpty(world);
     hub.add(connection, login.user);
     await modules.enter(world);
-    // All connections may have ended meanwhile.
+    // All connections may have ended in the meantime.
     this.#forgetIfEmpty(world);
   }
 
-  /** @throws {StoreError} `unusable` if the log cannot be read for some time. */
+  /** @throws {StoreError} `unusable` if the log cannot be read in time. */
   async #follow(connection: Connection): Promise<void> {
     const { clock, events, snapshots } = this.#ports;
     const { world } = connection;
@@ -78,7 +79,7 @@ export class Arrivals {
     this.#ports.snapshots.unfollow(connection.world);
   }
 
-  /** A login that failed after all. */
+  /** Undoes a login that has failed midway. */
   forgetLogin(connection: Connection): void {
     const { hub, modules } = this.#ports;
     hub.remove(connection);
@@ -89,21 +90,22 @@ export class Arrivals {
     this.#forgetIfEmpty(connection.world);
   }
 
-  /** A connection has got the answer to its login. */
+  /** Records that a connection has received its login response. */
   opened({ ended, world, id, login }: Connection): void {
     if (ended) return;
     const { user } = login!;
     const { log, clock, presence } = this.#ports;
     log.debug({ connection: id, user }, "websocket logged in");
-    // With fractions, as the order of logins counts.
+    // Includes fractions, because the order of logins matters.
     const at = clock.origin + clock.now();
     presence.note(world, { do: "open", connection: id, user, at });
   }
 
   /**
-   * Lets a connection into a room.
-   * @param watches whether it gets pushes about other viewers.
-   * @param told whether watchers of the room get a push if it was there before.
+   * Admits a connection to a room.
+   * @param watches whether the connection receives pushes about other viewers.
+   * @param told whether watchers of the room are notified even if the connection was already in the
+   * room.
    */
   enterRoom(connection: Connection, room: string, watches: boolean, told = true): void {
     if (connection.ended) return;
@@ -123,7 +125,7 @@ export class Arrivals {
     presence.note(world, { do: "leave", connection: id, room });
   }
 
-  /** A connection ended, or will end and gets nothing any more. */
+  /** Removes a connection that has ended, or that is about to end and receives nothing more. */
   leaveWorld(connection: Connection): void {
     const { world, id, login } = connection;
     if (!login) return;
@@ -136,8 +138,8 @@ export class Arrivals {
   }
 
   /**
-   * The database has lost its history: users log in again, and fetch the present state. That
-   * ends the gathering of the world, and with it all that waits for its people.
+   * Handles a database that has lost its history: users log in again, and fetch the current state.
+   * This ends the world's gathering, and with it everything waiting for the gathering's members.
    */
   reset(world: string): void {
     const { log, hub } = this.#ports;
@@ -146,7 +148,7 @@ export class Arrivals {
     this.#forgetIfEmpty(world);
   }
 
-  /** Without people, nothing that was read of a world is kept, and nothing that waits is sent. */
+  /** If a world is empty, drops its cached data and its waiting pushes. */
   #forgetIfEmpty(world: string): void {
     const { hub, states, modules } = this.#ports;
     if (hub.in(world).size > 0) return;

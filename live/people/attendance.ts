@@ -8,14 +8,14 @@ import type { Presence, RoomListener } from "./presence.js";
 
 const MINUTE_MS = 60_000;
 
-/** How soon an arrival or a departure is noted, in milliseconds. */
+/** Delay before an arrival or departure is written, in milliseconds. */
 const WRITE_DELAY_MS = 1000;
 
-/** How many numbers, and how many stays, one write notes. Other writes wait for it. */
+/** Maximum number of counts, and of stays, per write. Other writes to the store wait in the meantime. */
 const COUNTS_PER_WRITE = 200;
 const STAYS_PER_WRITE = 50;
 
-/** How many ended stays of a world wait for a store that fails. More are lost. */
+/** Maximum number of a world's ended stays kept while the store fails. At the maximum, newly ended stays are lost. */
 const MAX_ENDED = 50_000;
 
 interface AttendancePorts {
@@ -26,35 +26,37 @@ interface AttendancePorts {
     readonly worlds: Pick<WorldStore, "get">;
     readonly attendance: Pick<AttendanceStore, "sample" | "note">;
   };
-  /** How many people are in the rooms of a world, in all processes. */
+  /** Returns the number of people in each room of a world, across all processes. */
   readonly numbersIn: (world: string) => ReturnType<Presence["in"]>;
 }
 
-/** A user in a room, with connections of this process. */
+/** A user who is in a room through connections of this process. */
 interface Present {
   readonly user: string;
   readonly room: string;
-  /** Up to when it is noted, in milliseconds since 1970. */
+  /** Time up to which the stay has been recorded, in milliseconds since 1970. */
   since: number;
 }
 
-/** The people of one world in this process. */
+/** The people in one world who have connections in this process. */
 class Attendees {
   readonly present = new Map<string, Present>();
-  /** The people whose arrival was not noted yet. */
+  /** The people whose arrival has not been recorded yet. */
   readonly arrived = new Set<Present>();
   ended: Stay[] = [];
   isDue = false;
-  /** The last write. They run one after another. */
+  /** The last write. Writes run one after another. */
   noting = Promise.resolve();
 }
 
 /**
- * Keeps how many people are in rooms, once a minute, and who was where, if the world keeps it.
+ * If a world keeps attendance, records the number of people in each room once a minute and,
+ * depending on the world's settings, the stays of people in rooms.
  *
- * Each process notes the numbers of all processes, as presence has them; the store keeps the largest for a
- * minute. So no process has to lead, and the end of one loses nothing. Stays are noted by the process of their
- * connections: when they begin and end, and once a minute. So a process that is killed loses a minute at most.
+ * Each process records the numbers across all processes, as known to presence; the store keeps the
+ * largest number per minute. So no process has to lead, and nothing is lost when a process stops. A
+ * stay is recorded by the process that serves the user's connections: when the stay begins and
+ * ends, and once a minute. So a process that is killed loses at most a minute.
  */
 export class Attendance implements RoomListener {
   readonly #ports: AttendancePorts;
@@ -97,7 +99,7 @@ export class Attendance implements RoomListener {
     this.#timers.clear();
   }
 
-  /** Notes what is only in memory. */
+  /** Records state that is held only in memory. */
   async close(): Promise<void> {
     this.stop();
     for (const [world, places] of this.#worlds) {
@@ -106,12 +108,12 @@ export class Attendance implements RoomListener {
   }
 
   #stayOf({ user, room, since }: Present): Stay {
-    // The system may set its clock back.
+    // The system clock may have been set back.
     const to = Math.max(since, this.#ports.clock.date());
     return { user, room, from: since, to };
   }
 
-  /** @param call its promise never rejects. */
+  /** @param call must not return a promise that rejects. */
   #after(delay: number, call: () => unknown): void {
     if (this.#closed) return;
     const cancel = this.#ports.clock.after(delay, () => {
@@ -165,7 +167,7 @@ export class Attendance implements RoomListener {
     }
   }
 
-  /** Notes stays that have ended, and some that go on. It never rejects. */
+  /** Records stays that have ended, and the given stays, which continue. Never rejects. */
   #note(world: string, places: Attendees, going: Iterable<Present>): Promise<void> {
     places.isDue = false;
     places.noting = places.noting.then(async () => {
@@ -185,7 +187,7 @@ export class Attendance implements RoomListener {
   async #write(world: string, places: Attendees, going: readonly Present[]): Promise<void> {
     const mode = await this.#modeOf(world);
     if (mode !== "people") {
-      // What is not kept now is not noted later, either.
+      // Time that passed while the world did not keep stays must not be recorded at a later write.
       const now = this.#ports.clock.date();
       for (const present of places.present.values()) present.since = now;
       places.arrived.clear();

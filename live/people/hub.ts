@@ -14,45 +14,48 @@ function remove<K>(map: Map<K, Set<Connection>>, key: K, connection: Connection)
 }
 
 /**
- * The connections of one world in this process, from the first that comes to the last that
- * leaves. People who come later read everything at their login, perhaps in a history that went
- * back. So a push that waits for a gathering reaches only its members, and is dropped once the
- * gathering is over.
+ * The connections to one world in this process, from the first connection's arrival until the last
+ * connection's departure. People who arrive later read everything at login, perhaps from a history
+ * that has been rolled back. So a push that waits for a gathering reaches only the gathering's
+ * members, and is dropped once the gathering is over.
  */
 export class Gathering {
   /** All connections that are logged in. */
   readonly all = new Set<Connection>();
   readonly byUser = new Map<string, Set<Connection>>();
   readonly byRoom = new Map<string, Set<Connection>>();
-  /** The connections in a room that watch its viewers. */
+  /** The connections in a room that watch the room's viewers. */
   readonly byWatched = new Map<string, Set<Connection>>();
 
-  /** Whether all have left. */
+  /** Whether everyone has left. */
   get isOver(): boolean {
     return this.all.size === 0;
   }
 
-  /** The connections of a user. */
+  /** A user's connections. */
   of(user: string): ReadonlySet<Connection> {
     return this.byUser.get(user) ?? none;
   }
 
-  /** The connections that entered a room and did not leave. */
+  /** The connections that are in a room. */
   inRoom(room: string): ReadonlySet<Connection> {
     return this.byRoom.get(room) ?? none;
   }
 
-  /** The ones among them that watch the viewers of the room. */
+  /** The connections in a room that watch the room's viewers. */
   watching(room: string): ReadonlySet<Connection> {
     return this.byWatched.get(room) ?? none;
   }
 }
 
-/** Which connections of this process are logged in where. */
+/**
+ * Tracks which connections in this process are logged in to which worlds, and which rooms these
+ * connections are in.
+ */
 export class Hub {
   readonly #worlds = new Map<string, Gathering>();
 
-  /** Takes a connection that has logged in. */
+  /** Adds a connection that has logged in. */
   add(connection: Connection, user: string): void {
     let world = this.#worlds.get(connection.world);
     if (!world) this.#worlds.set(connection.world, (world = new Gathering()));
@@ -71,7 +74,7 @@ export class Hub {
     if (world.all.size === 0) this.#worlds.delete(connection.world);
   }
 
-  /** @param watches whether the connection gets the other viewers of the room. */
+  /** @param watches whether the connection is notified of other viewers of the room. */
   enter(connection: Connection, room: string, watches: boolean): void {
     const world = this.#worlds.get(connection.world);
     if (!world?.all.has(connection)) return;
@@ -89,42 +92,45 @@ export class Hub {
     remove(world.byWatched, room, connection);
   }
 
-  /** The worlds with connections. */
+  /** The worlds that have connections. */
   worlds(): string[] {
     return [...this.#worlds.keys()];
   }
 
-  /** The people of a world; undefined if there are none. */
+  /** The gathering in a world; undefined if the world is empty. */
   gathering(world: string): Gathering | undefined {
     return this.#worlds.get(world);
   }
 
-  /** All connections of a world that are logged in. */
+  /** All connections that are logged in to a world. */
   in(world: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.all ?? none;
   }
 
-  /** The connections of a user. */
+  /** A user's connections in a world. */
   of(world: string, user: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.of(user) ?? none;
   }
 
-  /** The connections that entered a room and did not leave. */
+  /** The connections that are in a room. */
   inRoom(world: string, room: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.inRoom(room) ?? none;
   }
 
-  /** The ones among them that watch the viewers of the room. */
+  /** The connections in a room that watch the room's viewers. */
   watching(world: string, room: string): ReadonlySet<Connection> {
     return this.#worlds.get(world)?.watching(room) ?? none;
   }
 }
 
-/** The users in places, such as rooms, with the number of their connections. */
-export class Places {
+/** Counts the connections of each user in each place, such as a room. */
+export class UserConnectionCounts {
   readonly #places = new Map<string, Map<string, number>>();
 
-  /** A connection of a user comes. @returns whether it is the first one. */
+  /**
+   * Adds one of a user's connections.
+   * @returns whether it is the user's first connection in the place.
+   */
   enter(place: string, user: string): boolean {
     let users = this.#places.get(place);
     if (!users) this.#places.set(place, (users = new Map<string, number>()));
@@ -137,12 +143,15 @@ export class Places {
     return this.#places.get(place)?.has(user) ?? false;
   }
 
-  /** How often a user is in a place. */
+  /** Returns the number of connections that a user has in a place. */
   timesIn(place: string, user: string): number {
     return this.#places.get(place)?.get(user) ?? 0;
   }
 
-  /** A connection of a user leaves a place. @returns whether it was the last one. */
+  /**
+   * Removes one of a user's connections.
+   * @returns whether it was the user's last connection in the place.
+   */
   leave(place: string, user: string): boolean {
     const users = this.#places.get(place)!;
     const left = users.get(user)! - 1;
@@ -160,17 +169,17 @@ export class Places {
     return this.#places.size === 0;
   }
 
-  /** The users in a place, in the order of their coming. */
+  /** The users in a place, in the order of their arrival. */
   usersIn(place: string): string[] {
     return [...(this.#places.get(place)?.keys() ?? [])];
   }
 
-  /** The places with users, and the number of users in each. */
+  /** The places that have users, and the number of users in each place. */
   counts(): [place: string, count: number][] {
     return [...this.#places].map(([place, users]) => [place, users.size]);
   }
 
-  /** How many users are in a place. */
+  /** Returns the number of users in a place. */
   countIn(place: string): number {
     return this.#places.get(place)?.size ?? 0;
   }

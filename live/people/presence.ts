@@ -1,33 +1,37 @@
-import { Places } from "./hub.js";
+import { UserConnectionCounts } from "./hub.js";
 import type { Content, Names, SharedUser, Snapshot, Snapshots } from "./snapshots.js";
 
 /**
- * Of how many people in a world the others get the names; of more, they get only numbers. They get
- * names again when there are {@link NAMED_AGAIN}: not all may come and go with each person.
+ * A process sends the ids of its users in a world to other processes only up to this number of
+ * users. If there are more users, only their number is sent. Ids are sent again once the number has
+ * dropped to {@link NAMED_AGAIN}, so that a single person does not cause repeated switching.
  */
 const MAX_NAMED = 5000;
 const NAMED_AGAIN = 4500;
 
-/** How many names a snapshot has at most: people may be in several rooms. */
+/** Maximum number of ids in a snapshot: a user may be in several rooms, and is listed in each. */
 const MAX_LISTED = 4 * MAX_NAMED;
 
-/** A change of a connection of this process. */
+/** A change to a connection of this process. */
 export type Step =
   | { do: "open"; connection: string; user: string; at: number }
   | { do: "close"; connection: string }
   | { do: "enter"; connection: string; room: string }
   | { do: "leave"; connection: string; room: string }
-  /** It listens to the channel of a room, or does so no longer. */
+  /** The connection starts or stops listening to the channel of a room. */
   | { do: "subscribe" | "unsubscribe"; connection: string; channel: string }
-  /** It makes its user a member of the channel for as long as it listens. */
+  /** The connection makes its user a member of the channel for as long as the connection listens. */
   | { do: "attend"; connection: string; channel: string }
-  /** No connection of its user does so any longer; `silent` if the user is a lasting member now. */
+  /**
+   * No connection makes its user a member of the channel any longer; `silent` if the user is now a
+   * lasting member.
+   */
   | { do: "absent"; connection: string; channel: string; silent: boolean };
 
-/** A connection of a user, in any process. */
+/** One of a user's connections, in any process. */
 export interface KnownConnection {
   readonly connection: string;
-  /** When it logged in, in milliseconds since 1970. */
+  /** Login time, in milliseconds since 1970. */
   readonly at: number;
 }
 
@@ -35,40 +39,41 @@ export interface KnownConnection {
 interface Entry extends KnownConnection {
   readonly user: string;
   readonly rooms: Set<string>;
-  /** The channels that it listens to. */
+  /** The channels that the connection listens to. */
   readonly channels: Set<string>;
-  /** The channels of which it makes its user a member; undefined if it never did. */
+  /** The channels in which the connection makes its user a member; undefined if there have never been any. */
   attending: Set<string> | undefined;
 }
 
 interface World {
-  /** The connections of each user of this process. */
+  /** The connections in this process, by user. */
   readonly users: Map<string, Set<Entry>>;
   connections: number;
-  /** The users of all processes whom this one knows by name. {@link ANYWHERE} has all of them. */
-  readonly places: Places;
-  /** How many more people there are, of whom this process has only numbers. */
+  /** The users whose ids are known, in all processes, by room. {@link ANYWHERE} contains all of these users. */
+  readonly places: UserConnectionCounts;
+  /** For each room, the number of users whose ids are not known. */
   readonly unnamed: Map<string, number>;
-  /** The members of each channel by connections of this process. */
-  readonly attending: Places;
+  /** The users who are members of each channel through connections of this process. */
+  readonly attending: UserConnectionCounts;
   /** Users who left a channel since the last snapshot. */
   left: [user: string, channel: string, silent: boolean][];
-  /** Whether the last snapshot had names. */
+  /** Whether the last snapshot listed the ids of users. */
   isNamed: boolean;
 }
 
-/** Stands for the world among its rooms. */
+/** Represents the whole world in places where a room id is expected. */
 const ANYWHERE = "";
 
-/** A listener to changes in presence. */
+/** Listens to changes in presence. */
 export interface CrowdListener {
-  /** A user of this process logged in once more, perhaps in another process. */
+  /** Called when a user of this process has opened another connection, perhaps in another process. */
   opened(world: string, user: string): void;
-  /** The number of people in a room has changed. */
+  /** Called when the number of people in a room has changed. */
   counted(world: string, room: string): void;
   /**
-   * A user entered a room; `again` if they were there before, with the same connection.
-   * @param connection undefined for one of another process.
+   * Called when a user has entered a room; `again` if the same connection was already in the room.
+   * @param connection the id of the connection; undefined if the connection belongs to another
+   * process.
    */
   entered(
     world: string,
@@ -77,31 +82,33 @@ export interface CrowdListener {
     connection: string | undefined,
     again: boolean,
   ): void;
-  /** The last connection of a user left a room. */
+  /** Called when a user's last connection has left a room. */
   left(world: string, room: string, user: string): void;
   /**
-   * A user became or ceased to be a member of a channel for as long as they listen.
-   * @param by the id of the connection that did it; undefined if it is one of another process.
+   * Called when a user has become a member of a channel for as long as they listen, or when such a
+   * membership has ended.
+   * @param by the id of the connection that caused the change; undefined if the connection belongs
+   * to another process.
    */
   attended(world: string, user: string, by: string | undefined): void;
 }
 
-/** A listener to the rooms of the users of this process. */
+/** Listens to the rooms of this process's users. */
 export interface RoomListener {
-  /** A user entered a room, perhaps with one more connection. */
+  /** Called when a user has entered a room, possibly when another connection of the user is already in the room. */
   entered(world: string, room: string, user: string): void;
-  /** The last connection that a user has in this process left the room. */
+  /** Called when the last of a user's connections in this process has left the room. */
   left(world: string, room: string, user: string): void;
 }
 
 /**
- * The connected users and their rooms, in the worlds that this process follows. It is kept in
- * memory, and ends with its process.
+ * The connected users and their rooms, in the worlds that this process follows. Kept in memory
+ * only.
  *
- * A process knows its own people at once, and those of other processes from {@link Snapshots}: by
- * name, or by number if there are very many. For users of several processes, the processes also
- * tell each other of the connections: a limit of connections counts all of them, and each can
- * make the user a member of a channel.
+ * A process knows its own users immediately, and learns of users in other processes from {@link
+ * Snapshots}: by id, or only by number if there are very many. If a user has connections in several
+ * processes, these processes also share the user's connections: a connection limit counts all of
+ * them, and each can make the user a member of a channel.
  */
 export class Presence {
   readonly #snapshots: Snapshots;
@@ -121,7 +128,7 @@ export class Presence {
     });
   }
 
-  /** How many connections and users a world has, and how many are in its rooms. */
+  /** Returns the number of connections and users in a world, and the number of users in each of its rooms. */
   in(id: string): {
     connections: number;
     users: number;
@@ -137,13 +144,16 @@ export class Presence {
     return { connections, users: countIn(world, ANYWHERE), rooms };
   }
 
-  /** How many users are in a room. */
+  /** Returns the number of users in a room. */
   countIn(id: string, room: string): number {
     const world = this.#worlds.get(id);
     return world ? countIn(world, room) : 0;
   }
 
-  /** The users in a room whose names this process knows, in the order of their coming. */
+  /**
+   * Returns a room's users, in the order of their arrival. Users whose ids this process does not
+   * know are omitted.
+   */
   usersIn(world: string, room: string): string[] {
     return this.#worlds.get(world)?.places.usersIn(room) ?? [];
   }
@@ -153,12 +163,12 @@ export class Presence {
     return this.#worlds.get(world)?.places.has(room, user) ?? false;
   }
 
-  /** Whether a user has a connection that is logged in. */
+  /** Whether a user has any connection that is logged in. */
   isOnline(world: string, user: string): boolean {
     return this.isIn(world, ANYWHERE, user);
   }
 
-  /** The known connections of a user, the newest first. */
+  /** Returns a user's known connections, newest first. */
   connectionsOf(world: string, user: string): KnownConnection[] {
     const own = this.#worlds.get(world)?.users.get(user) ?? [];
     const others = this.#elsewhere(world, user).flatMap(({ connections }) =>
@@ -169,15 +179,15 @@ export class Presence {
     );
   }
 
-  /** Whether a user is a member of a channel for as long as they listen. */
+  /** Whether a user is a member of a channel only for as long as they listen. */
   attends(world: string, channel: string, user: string): boolean {
     if (this.#worlds.get(world)?.attending.has(channel, user)) return true;
     return this.#elsewhere(world, user).some(({ attending }) => attending.includes(channel));
   }
 
   /**
-   * Waits until this process has heard of the people of a world in other processes. If it does
-   * not follow that world, it does so for some seconds.
+   * Waits until this process knows which people are in a world through other processes. If this
+   * process does not follow the world yet, it follows the world for some seconds.
    */
   async visit(world: string): Promise<void> {
     const known = this.#snapshots.follow(world);
@@ -185,7 +195,7 @@ export class Presence {
     await known;
   }
 
-  /** Notes a step of a connection of this process. */
+  /** Records a step taken by a connection of this process. */
   note(id: string, step: Step): void {
     const { connection } = step;
     if (step.do === "open") this.#open(id, step);
@@ -279,8 +289,9 @@ export class Presence {
   }
 
   /**
-   * While a user is a member of a channel by any connection, each connection that listens makes
-   * them one: the membership ends with the last of them.
+   * If any of a user's connections makes the user a member of a channel, so does every connection
+   * of the user that listens to the channel: the membership ends with the last of these
+   * connections.
    */
   #attendToo(id: string, world: World, user: string, channel: string): void {
     if (!this.attends(id, channel, user)) return;
@@ -288,8 +299,9 @@ export class Presence {
   }
 
   /**
-   * A connection makes its user a member of a channel no longer.
-   * @param by the connection that caused it; undefined if nobody is to hear of it.
+   * Ends a connection's part in its user's membership.
+   * @param by the id of the connection that caused the change; undefined if nobody is to be
+   * notified.
    */
   #quit(id: string, world: World, entry: Entry, channel: string, by: string | undefined): void {
     if (!entry.attending?.delete(channel)) return;
@@ -298,7 +310,7 @@ export class Presence {
     this.#listener.attended(id, entry.user, by);
   }
 
-  /** A user left a channel, with all connections of this process. */
+  /** Ends a user's membership in a channel through all connections of this process. */
   #quitAll(
     id: string,
     world: World,
@@ -314,7 +326,7 @@ export class Presence {
     if (wasMember && !silent) this.#listener.attended(id, user, by);
   }
 
-  /** What the other processes tell of a user of this one. */
+  /** Returns what other processes share about a user of this process. */
   #elsewhere(world: string, user: string): SharedUser[] {
     const found: SharedUser[] = [];
     for (const { shared } of this.#snapshots.of(world)) {
@@ -360,7 +372,7 @@ export class Presence {
     };
   }
 
-  /** Another process has a newer snapshot, or is gone. */
+  /** Applies the next snapshot from another process, or removes that process's people if the process has ended. */
   #merge(id: string, before: Snapshot | undefined, now: Snapshot | undefined): void {
     const world = this.#worldOf(id);
     const [old, current] = [placesIn(before), placesIn(now)];
@@ -378,7 +390,7 @@ export class Presence {
     this.#forgetIfEmpty(id, world);
   }
 
-  /** Changes who is in a room by another process. */
+  /** Updates which users are in a room through another process. */
   #move(
     id: string,
     { users, places, unnamed }: World,
@@ -395,7 +407,7 @@ export class Presence {
     for (const user of current!) {
       if (old!.has(user)) continue;
       if (room === ANYWHERE) {
-        // They have to hear of the connections of such a user.
+        // The other processes must learn about this user's connections in this process.
         if (users.has(user)) this.#snapshots.changed(id);
         places.enter(room, user);
       } else if (places.enter(room, user)) {
@@ -411,7 +423,7 @@ export class Presence {
     if (isOther && room !== ANYWHERE) this.#listener.counted(id, room);
   }
 
-  /** Another process tells of a user of this one. */
+  /** Applies what another process shares about a user of this process. */
   #share(
     id: string,
     world: World,
@@ -427,7 +439,8 @@ export class Presence {
     const [was, is] = [new Set(old?.attending), new Set(current?.attending)];
     for (const channel of new Set([...was, ...is])) {
       if (was.has(channel) === is.has(channel)) continue;
-      // Otherwise it is a member by a connection of this process, before and now.
+      // If connections of this process make the user a member, the user is a member both before and
+      // after the change, so nobody is notified.
       if (!world.attending.has(channel, user)) this.#listener.attended(id, user, undefined);
       if (is.has(channel)) this.#attendToo(id, world, user, channel);
     }
@@ -439,9 +452,9 @@ export class Presence {
       world = {
         users: new Map(),
         connections: 0,
-        places: new Places(),
+        places: new UserConnectionCounts(),
         unnamed: new Map(),
-        attending: new Places(),
+        attending: new UserConnectionCounts(),
         left: [],
         isNamed: true,
       };
@@ -458,7 +471,7 @@ export class Presence {
 
 const none: ReadonlySet<string> = new Set();
 
-/** The rooms of connections. Most people have one. */
+/** Returns the rooms of a user's connections. Most people have a single connection. */
 function roomsOf(connections: ReadonlySet<Entry>): ReadonlySet<string> {
   const [first] = connections;
   if (connections.size === 1) return first!.rooms;
@@ -468,10 +481,10 @@ function roomsOf(connections: ReadonlySet<Entry>): ReadonlySet<string> {
 const countIn = ({ places, unnamed }: World, room: string): number =>
   places.countIn(room) + (unnamed.get(room) ?? 0);
 
-/** The people of a snapshot by room, and all of them {@link ANYWHERE}. */
+/** The people in a snapshot, by room. {@link ANYWHERE} contains all of these people. */
 type PeopleByRoom = ReadonlyMap<string, ReadonlySet<string> | number>;
 
-/** The newest snapshots, which are compared with the next ones. */
+/** The people in the newest snapshots, kept for comparison with the next snapshots. */
 const decoded = new WeakMap<Snapshot, PeopleByRoom>();
 
 function placesIn(snapshot: Snapshot | undefined): PeopleByRoom {

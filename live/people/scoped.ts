@@ -1,5 +1,5 @@
-import type { InviteStore } from "../../db/contract/invite-store.js";
-import type { RoomStore, UserRecord, UserStore } from "../../db/contract/store.js";
+import type { InvitationStore } from "../../db/contract/invitation-store.js";
+import type { RoomStore, Store, UserRecord, UserStore } from "../../db/contract/store.js";
 import { anonymousId, kindOf, kioskId } from "../../db/rules/user-rows.js";
 import type { Clock } from "../../db/runtime.js";
 import type { Identity } from "../../plugins/auth/identity.js";
@@ -8,30 +8,32 @@ import { LiveError } from "../rules/problems.js";
 import { isInvited } from "../rules/rights.js";
 import { roomOfScreen } from "../socket/endings.js";
 
-// Logins by links that open little: of a room for people without a name, and of a screen.
+// Logins through links with limited rights: links to a room for people without a name, and links
+// for screens.
 
-/** The ports of such logins. */
+/** Ports of logins through links with limited rights. */
 export interface ScopePorts {
   readonly clock: Clock;
   readonly store: {
     readonly users: UserStore;
     readonly rooms: RoomStore;
-    readonly invites: InviteStore;
+    readonly invites: Store["invites"];
+    readonly invitations: Pick<InvitationStore, "standing">;
   };
 }
 
-/** A caller, and what a link makes of them. */
+/** A caller, and the scope to which a link limits the caller's rights. */
 export interface Scoped {
   readonly identity: Identity;
   readonly scope?: Scope;
 }
 
 const unknownLink = () =>
-  new LiveError("auth.invalid_token", "The link is over, or of another event.");
+  new LiveError("auth.invalid_token", "The link has expired, or belongs to another event.");
 
 /**
- * The guest whom the link of a room lets in.
- * @param token of the link.
+ * Returns the guest whom a room's link admits.
+ * @param token the token of the link.
  * @throws {LiveError}
  */
 export async function invited(
@@ -51,7 +53,7 @@ export async function invited(
 }
 
 /**
- * Checks whether the link of a login still holds.
+ * Checks that the link used for a login is still valid.
  * @throws {LiveError} `auth.invalid_token`.
  */
 export async function requireInvite(
@@ -66,7 +68,7 @@ export async function requireInvite(
 }
 
 /**
- * The user of a screen. After the user is erased, the token of the screen names no user.
+ * Finds a screen's user. Once the user is erased, the screen's token no longer identifies anyone.
  * @throws {LiveError} `auth.invalid_token`.
  */
 export async function screenOf(
@@ -76,7 +78,7 @@ export async function screenOf(
 ): Promise<Scoped & { user: UserRecord }> {
   const clientId = kioskId(kiosk!);
   const user = await store.users.find(world, { clientId });
-  // A user that a login had made would have no profile.
+  // A user created by a login would have no profile.
   if (!user?.profile || kindOf(user) !== "kiosk") throw unknownLink();
   const named = { ...identity, clientId, traits: new Set<string>() };
   return { identity: named, scope: { kind: "kiosk", room: roomOfScreen(user) }, user };

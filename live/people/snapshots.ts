@@ -13,82 +13,88 @@ import {
   type Shape,
 } from "../../schemas/plain/shapes.js";
 
-/** The shortest time between two snapshots of a world, in milliseconds. */
+/** Minimum interval between two snapshots of a world, in milliseconds. */
 const MIN_INTERVAL_MS = 1000;
 
-/** The longest time between two snapshots of a world with people, in milliseconds. One may be lost. */
+/**
+ * Maximum interval between two snapshots of a world with people, in milliseconds. It is short
+ * enough that losing a single snapshot does no harm.
+ */
 const MAX_INTERVAL_MS = 2000;
 
-/** How old a snapshot may be that has people, in milliseconds. */
+/** Maximum age of a snapshot with people before it is dropped, in milliseconds. */
 const MAX_AGE_MS = 5000;
 
-/** How often it is checked whether snapshots are due or too old, in milliseconds. */
+/** Interval of the check for snapshots that are due or too old, in milliseconds. */
 const TICK_MS = 250;
 
-/** How much time one tick counts for at most, in milliseconds: the process may have been suspended. */
+/** Maximum time by which a single tick advances, in milliseconds, because the process may have been suspended. */
 const LONGEST_TICK_MS = 1000;
 
-/** For how long a world is still followed after the last one left it, in milliseconds. */
+/** How long this process still follows a world after the last holder has stopped following it, in milliseconds. */
 const LINGER_MS = 10_000;
 
-/** How long the others may take to answer a process that newly follows a world, in milliseconds. */
+/** Timeout for the other processes to respond to a process that newly follows a world, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 250;
 
-/** How many names a list of a snapshot has at most. */
+/** Maximum number of ids per list in a snapshot. */
 const MAX_NAMES = 20_000;
 
-/** How many rooms a snapshot has at most. */
+/** Maximum number of rooms in a snapshot. */
 const MAX_ROOMS = 100_000;
 
-/** The ids of users, or only how many there are. */
+/** The ids of users, or only their number. */
 export type Names = readonly string[] | number;
 
-/** A user of the sender who also has connections in other processes. */
+/** A user who has connections both in the sending process and in other processes. */
 export interface SharedUser {
-  /** The ids of the connections, and when they logged in, in milliseconds since 1970. */
+  /** Connection ids and login times, in milliseconds since 1970. */
   readonly connections: readonly (readonly [id: string, at: number])[];
   /** The channels of which the user is a member for as long as they listen. */
   readonly attending: readonly string[];
 }
 
-/** The counts of one process in one world. They only grow. */
-export interface Counts {
-  /** Chat messages that were sent, without edits. */
+/** Activity counts of one process in one world. They never decrease. */
+export interface ActivityCounts {
+  /** Chat messages sent, without edits. */
   readonly messages: number;
-  /** Websockets that were dropped because they did not read. */
+  /** Websockets dropped because their clients did not read the sent data. */
   readonly slowReaders: number;
-  /** When the process began to count, in milliseconds since 1970. */
+  /** When the process started counting, in milliseconds since 1970. */
   readonly since: number;
 }
 
-/** What one process tells the others about a world. It replaces its earlier snapshots. */
+/**
+ * The state of a world in one process, as published to other processes. Replaces all earlier
+ * snapshots of the same world by that process.
+ */
 export interface Snapshot {
   readonly process: string;
   readonly world: string;
-  /** Grows with each snapshot of the process. */
+  /** Increases with each snapshot of the process. */
   readonly number: number;
-  /** The sender newly follows the world, and asks all others for their snapshots. */
+  /** Set if the sender newly follows the world, and requests the snapshots of all other processes. */
   readonly asks?: true;
   readonly connections: number;
-  /** The users who are in no room; all users, if there are only numbers. */
+  /** The ids of the users who are in no room. If the snapshot has only numbers, the number of all users. */
   readonly roomless: Names;
   readonly rooms: readonly (readonly [room: string, users: Names])[];
   readonly shared: Readonly<Record<string, SharedUser>>;
-  /** Users who left a channel since the last snapshot, with the connections of all processes. */
+  /** Users who left a channel since the last snapshot. The leave applies to their connections in all processes. */
   readonly left: readonly (readonly [user: string, channel: string, silent: boolean])[];
-  readonly counts: Counts;
-  /** How many of each reaction there were in each room since the last snapshot. */
+  readonly counts: ActivityCounts;
+  /** How often each reaction was sent in each room since the last snapshot. */
   readonly reactions: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
-/** What a process has in a world, as {@link SnapshotPart}s describe it. */
+/** The state of a world in one process, as provided by the {@link SnapshotPart}s. */
 export type Content = Omit<Snapshot, "process" | "world" | "number" | "asks">;
 
-/** A part of the live layer with state that other processes need. Its functions may not throw. */
+/** A part of the live layer whose state other processes need. Its functions must not throw. */
 interface SnapshotPart {
-  /** Describes what this process has in a world, for a snapshot that leaves now. */
+  /** Describes this process's state of a world, for a snapshot that is about to be sent. */
   describe?(world: string): Partial<Content>;
-  /** @param now undefined: the process is gone. */
+  /** @param now undefined if the other process is gone. */
   changed?(world: string, before: Snapshot | undefined, now: Snapshot | undefined): void;
 }
 
@@ -104,7 +110,7 @@ const NOTHING: Content = {
 
 const isNames: Shape = (value) => isCount(value) || isListOf(isId, MAX_NAMES)(value);
 
-/** Whether something is a {@link Snapshot}. */
+/** Whether a value is a {@link Snapshot}. */
 const isSnapshot = isRecord(
   {
     process: isId,
@@ -127,34 +133,36 @@ const isSnapshot = isRecord(
   { asks: (value) => value === true },
 ) as (value: unknown) => value is Snapshot;
 
-/** The part of the events that {@link Snapshots} use. */
+/** The part of {@link Events} that {@link Snapshots} uses. */
 export type SnapshotBus = Pick<
   Events,
   "process" | "isAlone" | "others" | "publish" | "subscribe" | "join" | "leave"
 >;
 
-/** A world that this process follows. All times are as {@link Snapshots} count them. */
+/** A world that this process follows. All times are those of the internal clock of {@link Snapshots}. */
 interface Followed {
   holders: number;
   leftAt: number;
-  /** The newest snapshot of each other process, and when it came. */
+  /** The newest snapshot of each other process, and its arrival time. */
   readonly heard: Map<string, { snapshot: Snapshot; at: number }>;
   sentAt: number;
   /** Whether something has changed since the last snapshot of this process. */
   isChanged: boolean;
   /** Whether the last snapshot of this process had people. */
   hadPeople: boolean;
-  /** The processes that have not answered yet. */
+  /** The processes that have not sent a snapshot yet. */
   readonly awaited: Set<string>;
   readonly ready: Promise<void>;
   onReady: () => void;
 }
 
 /**
- * Soft state between processes: each one publishes what it has in a world, and keeps the newest
- * snapshot of each other one. Snapshots leave at once when the last one is a second old, later
- * ones together, and every two seconds while there are people. A snapshot with people that was
- * not renewed for five seconds is dropped. So the bus may lose, double, delay and reorder them.
+ * Soft state shared between processes: each process publishes its state of a world, and keeps the
+ * newest snapshot of every other process. A snapshot is sent immediately if the last snapshot is at
+ * least a second old; otherwise, the change waits and is batched with later changes. While the
+ * world has people in the process, a snapshot is sent at least every two seconds. A snapshot with
+ * people that is not renewed for five seconds is dropped. So the bus may lose, duplicate, delay and
+ * reorder snapshots.
  */
 export class Snapshots {
   readonly #bus: SnapshotBus;
@@ -163,9 +171,9 @@ export class Snapshots {
   readonly #worlds = new Map<string, Followed>();
   readonly #unsubscribe: () => void;
   #stopTick = () => {};
-  /** The number of the last snapshot of any world. */
+  /** The number of the last snapshot sent, in any world. */
   #number = 0;
-  /** For how many milliseconds this process has run, without the time for which it was suspended. */
+  /** How long this process has run, in milliseconds, without the time during which it was suspended. */
   #time = 0;
   #tickedAt: number;
   #closed = false;
@@ -181,12 +189,12 @@ export class Snapshots {
     if (!bus.isAlone) this.#tickLater();
   }
 
-  /** Whether there can never be another process. Then there is nothing to publish. */
+  /** Whether no other process can ever exist, so that nothing has to be published. */
   get isAlone(): boolean {
     return this.#bus.isAlone;
   }
 
-  /** Adds a part that describes state and learns that of others. */
+  /** Adds a part that describes its own state and is notified of the state in other processes. */
   add(part: SnapshotPart): void {
     this.#parts.push(part);
   }
@@ -197,8 +205,9 @@ export class Snapshots {
   }
 
   /**
-   * Follows a world, once more if it is followed already.
-   * @returns when all other processes have sent their snapshots, or one takes too long.
+   * Follows a world. Calls are counted.
+   * @returns a promise that resolves once all other processes have sent their snapshots, or after a
+   * timeout.
    */
   follow(world: string): Promise<void> {
     const followed = this.#worlds.get(world) ?? this.#begin(world);
@@ -206,13 +215,16 @@ export class Snapshots {
     return followed.ready;
   }
 
-  /** Takes back one {@link follow}. After the last one, the world is followed for some seconds more. */
+  /**
+   * Undoes one {@link follow}. After the last {@link follow} has been undone, the world is followed
+   * for a few more seconds.
+   */
   unfollow(world: string): void {
     const followed = this.#worlds.get(world);
     if (followed && --followed.holders === 0) followed.leftAt = this.#time;
   }
 
-  /** What this process has in a world has changed. */
+  /** Records that this process's state of a world has changed. */
   changed(world: string): void {
     if (this.#bus.isAlone) return;
     const followed = this.#worlds.get(world);
@@ -220,14 +232,14 @@ export class Snapshots {
     followed.isChanged = true;
     this.#advance();
     if (this.#time - followed.sentAt < MIN_INTERVAL_MS) return;
-    // With all that changes in this turn.
+    // Deferred to include everything else that changes in this turn.
     this.#clock.soon(() => {
       if (followed.isChanged && this.#worlds.get(world) === followed)
         this.#publish(world, followed);
     });
   }
 
-  /** Publishes what others do not have yet, and ends. */
+  /** Publishes changes that other processes have not received yet, and stops. */
   close(): void {
     if (this.#closed) return;
     for (const [world, followed] of this.#worlds) {
@@ -264,7 +276,11 @@ export class Snapshots {
     return followed;
   }
 
-  /** @param asks whether all processes get it and answer, also those that do not follow the world. */
+  /**
+   * Publishes a snapshot.
+   * @param asks whether to send the snapshot to all processes, even those that do not follow the
+   * world, and to request their snapshots.
+   */
   #publish(world: string, followed: Followed | undefined, asks = false): void {
     if (this.#closed) return;
     let content = NOTHING;
@@ -273,7 +289,8 @@ export class Snapshots {
     const number = ++this.#number;
     const snapshot: Snapshot = { process, world, number, ...(asks && { asks }), ...content };
     if (followed) {
-      // The first one has nobody yet: the next leaves as soon as there is somebody.
+      // The first snapshot contains nobody yet: the next snapshot must be sent as soon as somebody
+      // arrives.
       if (!asks) followed.sentAt = this.#time;
       followed.isChanged = false;
       followed.hadPeople = snapshot.connections > 0;
@@ -288,18 +305,19 @@ export class Snapshots {
     const { process } = data;
     if (process === this.#bus.process) return;
     const followed = this.#worlds.get(data.world);
-    // Seldom enough to leave at any time: once for each process that begins to follow a world.
+    // Sent regardless of the minimum interval, because such requests are rare: one for each process
+    // that starts to follow a world.
     if (data.asks) this.#publish(data.world, followed);
     if (!followed) return;
     const before = followed.heard.get(process)?.snapshot;
     if (before && before.number >= data.number) return;
     this.#advance();
     followed.heard.set(process, { snapshot: data, at: this.#time });
-    this.#tell(data.world, before, data);
+    this.#notifyParts(data.world, before, data);
     this.#answered(followed, process);
   }
 
-  #tell(world: string, before: Snapshot | undefined, now: Snapshot | undefined): void {
+  #notifyParts(world: string, before: Snapshot | undefined, now: Snapshot | undefined): void {
     for (const part of this.#parts) part.changed?.(world, before, now);
   }
 
@@ -309,10 +327,10 @@ export class Snapshots {
 
   #drop(world: string, { heard }: Followed, process: string): void {
     const before = heard.get(process)?.snapshot;
-    if (heard.delete(process)) this.#tell(world, before, undefined);
+    if (heard.delete(process)) this.#notifyParts(world, before, undefined);
   }
 
-  /** A process has ended. If it has not, it will be heard again. */
+  /** Drops a process that has ended. A process that is in fact still running will be heard from again. */
   #end(process: string): void {
     for (const [world, followed] of this.#worlds) {
       this.#drop(world, followed, process);
@@ -336,7 +354,7 @@ export class Snapshots {
 
   #check(world: string, followed: Followed): void {
     for (const [process, { snapshot, at }] of followed.heard) {
-      // One without people is not renewed.
+      // Snapshots without people are not renewed.
       if (snapshot.connections === 0) continue;
       if (this.#time - at > MAX_AGE_MS) this.#drop(world, followed, process);
     }
@@ -352,11 +370,11 @@ export class Snapshots {
   }
 }
 
-/** Counts the activity of each world. To count is one lookup and one addition. */
-export class Activity {
+/** Counts the activity of each world. Counting is one lookup and one addition. */
+export class ActivityCounter {
   readonly #snapshots: Snapshots;
   readonly #since: number;
-  /** What this process has counted, by world. */
+  /** The counts of this process, by world. */
   readonly #worlds = new Map<string, { messages: number; slowReaders: number }>();
 
   constructor(clock: Clock, snapshots: Snapshots) {
@@ -365,7 +383,7 @@ export class Activity {
     snapshots.add({ describe: (world) => ({ counts: this.#own(world) }) });
   }
 
-  /** Counts one more. */
+  /** Increments a count. */
   count(world: string, what: "messages" | "slowReaders"): void {
     let counts = this.#worlds.get(world);
     if (!counts) this.#worlds.set(world, (counts = { messages: 0, slowReaders: 0 }));
@@ -373,8 +391,8 @@ export class Activity {
     this.#snapshots.changed(world);
   }
 
-  /** The counts of all processes that live, and when the first of them began. */
-  of(world: string): Counts {
+  /** Returns the total counts of all live processes, and when the first of these processes started counting. */
+  of(world: string): ActivityCounts {
     const all = [...this.#snapshots.of(world)].map(({ counts }) => counts);
     return all.reduce(
       (sum, { messages, slowReaders, since }) => ({
@@ -386,12 +404,12 @@ export class Activity {
     );
   }
 
-  /** A world was deleted. */
+  /** Drops the counts of a deleted world. */
   forget(world: string): void {
     this.#worlds.delete(world);
   }
 
-  #own(world: string): Counts {
+  #own(world: string): ActivityCounts {
     const { messages, slowReaders } = this.#worlds.get(world) ?? { messages: 0, slowReaders: 0 };
     return { messages, slowReaders, since: this.#since };
   }

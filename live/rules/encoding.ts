@@ -1,22 +1,22 @@
-/** A value as JSON that was made before. Answers and pushes contain it as it is. */
+/** A value that is already encoded as JSON. Responses and pushes include it verbatim. */
 export class Json<T> {
-  /** Only the compiler knows it. */
+  /** Exists only for type checking. */
   declare readonly value: T;
 
   constructor(readonly text: string) {}
 
-  /** Would parse it, or send its text as a string. */
+  /** Guards against `JSON.stringify`, which would not include the JSON verbatim. */
   toJSON(): never {
     throw new Error("Only jsonOf encodes this.");
   }
 }
 
-/** An answer as JSON, all or most of which many receivers share as bytes. */
+/** A result as JSON, most or all of which is a buffer that many recipients share. */
 export class SharedJson<T> {
-  /** Only the compiler knows it. */
+  /** Exists only for type checking. */
   declare readonly value: T;
 
-  /** @param shared UTF-8. It is not copied: do not change it. */
+  /** @param shared text in UTF-8. The buffer is not copied: do not modify it. */
   constructor(
     readonly shared: Buffer,
     readonly before = "",
@@ -35,7 +35,7 @@ export type Sendable<T> =
         ? { readonly [K in keyof T]: Sendable<T[K]> }
         : never);
 
-/** Encodes a value as `JSON.stringify` does, with each {@link Json} in it as it is. */
+/** Encodes a value like `JSON.stringify`, but includes each nested {@link Json} verbatim. */
 export function jsonOf(value: unknown): string {
   if (typeof value !== "object" || value === null) {
     return JSON.stringify(value) ?? "null";
@@ -53,9 +53,9 @@ export function jsonOf(value: unknown): string {
   return `{${fields.join()}}`;
 }
 
-/** Encodes a value once for all answers that have it. */
+/** Encodes a value once for all results and pushes that contain it. */
 export const encoded = <T>(value: Sendable<T>): Json<T> => new Json(jsonOf(value));
 
-/** Encodes an answer once for all receivers. */
+/** Encodes a result once for all recipients. */
 export const shared = <T>(value: Sendable<T>): SharedJson<T> =>
   new SharedJson(Buffer.from(jsonOf(value)));

@@ -1,5 +1,5 @@
 import type { Invite } from "../../db/contract/invite-store.js";
-import type { RoomValue, UserRecord } from "../../db/contract/store.js";
+import type { ModerationState, RoomValue, UserRecord } from "../../db/contract/store.js";
 import type { CommandName } from "../../schemas/live/index.js";
 import {
   grants,
@@ -13,52 +13,59 @@ import {
 } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 
-// The present rights of a user, and their strings for clients. REST asks for `world.api`
-// and the keys of a route; users on the websocket need `world.view` instead, and their
-// moderation state counts.
-
-export type ModerationState = UserRecord["moderation_state"];
+// A user's current rights, and the strings that represent these rights to clients. REST requires
+// `world.api` and the keys of the route. On the websocket, users need `world.view` instead, and
+// their moderation state counts.
 
 /** A user whose rights are checked. */
 export interface Bearer {
   readonly traits: ReadonlySet<string>;
   readonly state: ModerationState;
-  /** Of users who came by a link that opens little; it counts in place of the rules. */
+  /** Set for users who logged in through a link with limited rights. The scope replaces the rules. */
   readonly scope?: Scope | undefined;
 }
 
-/** The strings of each key, in the order of the keys. */
+/** Each key with its strings, in key order. */
 const listed = permissionKeys.map((key) => ({ key, ...strings[key] }));
 
 /** Every string that a world or a room can list. */
 export const allStrings: readonly string[] = [
-  ...new Set(listed.flatMap(({ world = [], room }) => [...world, room ?? []].flat())),
+  ...new Set(
+    listed.flatMap(({ world = [], room, bbb }) => [...world, room ?? [], bbb ?? []].flat()),
+  ),
 ];
 
-/** The one string that stands for a key on the settings page; undefined if none does. */
+/** Returns the string that represents a key on the settings page, or undefined if the key has no string. */
 export const stringOf = (key: PermissionKey): string | undefined =>
   strings[key].world?.[0] ?? strings[key].room;
 
-/** Whether a user may only read: others see no changes of such a user. */
+/** Whether a user may only read. Other users do not see changes made by a silenced user. */
 export const isSilenced = ({ moderation_state }: Pick<UserRecord, "moderation_state">): boolean =>
   moderation_state === "silenced";
 
-/** The part of a room that decides about rights. */
+/** The part of a room that determines rights. */
 export type RuledRoom = Pick<RoomValue, "id" | "permission_config"> & {
-  /** Undefined for a room that was deleted. */
+  /** Undefined for a deleted room. */
   readonly module_config?: RoomValue["module_config"] | undefined;
 };
 
-/** Whether a room takes questions or votes of people without a name. */
-export const takesAnonymous = ({ module_config = [] }: RuledRoom): boolean =>
+/** Whether a room accepts questions or votes from people without a name. */
+export const allowsAnonymous = ({ module_config = [] }: RuledRoom): boolean =>
   module_config.some(({ type, config }) => {
     const { anonymous } = (config ?? {}) as { anonymous?: unknown };
     return (type === "question" || type === "poll") && anonymous === true;
   });
 
+/** Whether managers of a room's polls learn who wrote what: not where people without a name vote. */
+export const namesVoters = ({ module_config = [] }: RuledRoom): boolean =>
+  !module_config.some(
+    ({ type, config }) =>
+      type === "poll" && (config as { anonymous?: unknown } | undefined)?.anonymous === true,
+  );
+
 /**
- * Whether a link still lets people into its room without a name.
- * @param room of the link; undefined if it is gone.
+ * Whether a link still admits people without a name to its room.
+ * @param room the link's room; undefined if the room was deleted.
  * @param now in milliseconds since 1970.
  */
 export const isInvited = (
@@ -66,7 +73,7 @@ export const isInvited = (
   room: RuledRoom | undefined,
   now: number,
 ): boolean =>
-  invite !== undefined && room?.id === invite.room && invite.ends > now && takesAnonymous(room);
+  invite !== undefined && room?.id === invite.room && invite.ends > now && allowsAnonymous(room);
 
 /** Whether a user has a key on the world. */
 export const mayInWorld = (
@@ -77,7 +84,7 @@ export const mayInWorld = (
   !isWithheld(who.state, key) &&
   (who.scope ? inScope(who.scope, key, rules) : grants(key, who.traits, rules));
 
-/** Whether a user has a key in a room. It also takes `room.view`. */
+/** Whether a user has a key in a room, which also requires `room.view`. */
 export const mayInRoom = (
   who: Bearer,
   key: PermissionKey,
@@ -85,48 +92,64 @@ export const mayInRoom = (
   room: RuledRoom,
 ): boolean => {
   if (isWithheld(who.state, key)) return false;
-  if (key === "room.invite" && !takesAnonymous(room)) return false;
+  if (key === "room.invite" && !allowsAnonymous(room)) return false;
   return who.scope
     ? inScope(who.scope, key, rules, room)
     : grants(key, who.traits, rules, room.permission_config);
 };
 
-/** The strings of a user's permissions on a world. */
+/** Whether a user may see who else is in a room. */
+export const maySeeViewers = (
+  who: Bearer,
+  world: Pick<World, "permission_config">,
+  room: RuledRoom,
+): boolean => mayInRoom(who, "room.viewers", world, room);
+
+/** Returns the strings that represent a user's permissions on a world. */
 export const stringsInWorld = (who: Bearer, world: World): string[] =>
   listed.flatMap(({ key, world: names = [] }) =>
     names.length > 0 && mayInWorld(who, key, world) ? names : [],
   );
 
-/** The strings of a user's permissions in a room. */
-export const stringsInRoom = (who: Bearer, world: World, room: RuledRoom): string[] =>
-  listed.flatMap(({ key, room: name }) =>
-    name !== undefined && mayInRoom(who, key, world, room) ? [name] : [],
-  );
+/** Returns the strings that represent a user's permissions in a room. */
+export function stringsInRoom(who: Bearer, world: World, room: RuledRoom): string[] {
+  const hasBbb = room.module_config?.some(({ type }) => type === "call.bigbluebutton");
+  return listed.flatMap(({ key, room: name, bbb = name }) => {
+    const string = hasBbb ? bbb : name;
+    return string !== undefined && mayInRoom(who, key, world, room) ? [string] : [];
+  });
+}
 
-/** All traits that a set of rules asks for. */
+/**
+ * Adds all traits that a set of rules refers to.
+ * @param to receives the traits.
+ */
 export function addTraits(rules: PermissionConfig, to: Set<string>): void {
   for (const rule of Object.values(rules)) {
     for (const trait of rule.flat()) to.add(trait);
   }
 }
 
-// The settings of the modules of a room.
+// Settings of a room's modules.
 
 /** Whether a room has a module of a type. */
 export const hasModule = ({ module_config }: RoomValue, type: string): boolean =>
   module_config.some((module) => module.type === type);
 
-/** The settings of the first module of a type; none if there is no such module. */
+/** Returns the settings of the first module of a type, or an empty object if there is no such module. */
 export function configOf({ module_config }: RoomValue, type: string): Record<string, unknown> {
   const module = module_config.find((module) => module.type === type);
   return (module?.config ?? {}) as Record<string, unknown>;
 }
 
-/** Whether memberships in the chat of a room last only as long as a subscription. */
+/** Whether memberships in a room's chat last only as long as a subscription. */
 export const isVolatile = (room: RoomValue): boolean =>
   configOf(room, "chat.native").volatile === true;
 
-/** The commands of each kind of scope. All others are refused, whatever right they ask for. */
+/**
+ * The commands available to each kind of scope. All other commands are refused, regardless of the
+ * rights that they require.
+ */
 const commandsOf: Readonly<Record<Scope["kind"], ReadonlySet<CommandName>>> = {
   anonymous: new Set<CommandName>([
     "room.enter",
@@ -137,6 +160,7 @@ const commandsOf: Readonly<Record<Scope["kind"], ReadonlySet<CommandName>>> = {
     "question.vote",
     "poll.list",
     "poll.vote",
+    "room.captions",
   ]),
   kiosk: new Set<CommandName>([
     "room.enter",
@@ -150,9 +174,16 @@ const commandsOf: Readonly<Record<Scope["kind"], ReadonlySet<CommandName>>> = {
     "user.fetch",
     "user.update",
     "room.invite.anonymous.link",
+    "screen.get",
+    "room.captions",
+    "call.join",
+    "call.state",
   ]),
 };
 
-/** Whether a user may give a command. @param scope undefined for users without one. */
+/**
+ * Whether a user may run a command.
+ * @param scope undefined for users without a scope.
+ */
 export const isInReach = (scope: Scope | undefined, command: CommandName): boolean =>
   scope === undefined || commandsOf[scope.kind].has(command);

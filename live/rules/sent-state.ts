@@ -1,9 +1,9 @@
 import type { RoomValue } from "../../db/contract/store.js";
 import type { SentCrowds } from "./shapes.js";
 
-/** A view of a world, as far as its differences from another one depend on it. */
+/** The part of a world's view that determines how it differs from another view. */
 export interface Seen {
-  /** The rooms in it, in their order. */
+  /** The rooms in the view, in order. */
   readonly rooms: readonly string[];
   readonly permissions: readonly string[];
   readonly state: {
@@ -11,14 +11,17 @@ export interface Seen {
     readonly json: { readonly world: string };
     room(id: string): RoomValue | undefined;
   };
-  /** A room with some permissions, as JSON without the last brace. */
+  /** Returns a room with the given permissions, as JSON without the closing brace. */
   roomJson(id: string, rights: string): string;
   sees(room: string): boolean;
-  /** The permissions on a room, as JSON; undefined if it is not in the view. */
+  /** The permissions on a room, as JSON; undefined if the room is not in the view. */
   rightsIn(room: string): string | undefined;
-  /** A room as JSON without its crowd; undefined if it is not in the view. */
+  /** A room as JSON without its crowd; undefined if the room is not in the view. */
   room(id: string): string | undefined;
-  /** A room in the view as JSON. @param crowd the fields about its crowd. */
+  /**
+   * Returns a room in the view as JSON.
+   * @param crowd the JSON fields about the room's crowd.
+   */
   roomWith(id: string, crowd: string): string;
 }
 
@@ -28,12 +31,12 @@ function isSameIn(room: string, one: Seen, other: Seen): boolean {
   return one.state.room(room) === other.state.room(room) || one.room(room) === other.room(room);
 }
 
-/** How the view of a world differs from the state that the connection has. */
+/** The differences between a world's view and the state that was last sent to a connection. */
 export interface Differences {
-  /** The rooms that are new or changed, in their order. */
+  /** The new and changed rooms, in order. */
   readonly rooms: readonly string[];
   readonly removed: readonly string[];
-  /** All rooms, if the order is not the one that follows from the rest. */
+  /** All rooms, if their order cannot be derived from the other fields. */
   readonly order?: readonly string[];
   /** JSON. */
   readonly world?: string;
@@ -41,34 +44,37 @@ export interface Differences {
 }
 
 /**
- * The last state of its world that a connection got. Connections with the same state share
- * one object, so the differences are computed once for all of them.
+ * The last world state that was sent to a connection. Connections with the same state share one
+ * object, so the differences are computed once for all of these connections.
  */
 export class SentState {
   readonly #view: Seen;
-  /** Rooms that were pushed by themselves since, as JSON; undefined for deleted ones. */
+  /** Rooms that were pushed separately since the view was sent, as JSON; undefined for deleted rooms. */
   readonly #since: ReadonlyMap<string, string | undefined>;
   readonly #next = new Map<string, SentState>();
 
-  /** Use `view.sentState`. */
+  /** Use `view.sentState` instead. */
   constructor(view: Seen, since: ReadonlyMap<string, string | undefined> = new Map()) {
     this.#view = view;
     this.#since = since;
   }
 
-  /** Whether a room is known. */
+  /** Whether the client knows a room. */
   has(room: string): boolean {
     return this.#since.has(room) ? this.#since.get(room) !== undefined : this.#view.sees(room);
   }
 
-  /** A room as it is known, as JSON without its crowd; undefined if it is not. */
+  /**
+   * Returns a room as the client knows it, as JSON without its crowd, or undefined if the client
+   * does not know the room.
+   */
   room(id: string): string | undefined {
     return this.#since.has(id) ? this.#since.get(id) : this.#view.room(id);
   }
 
   /**
-   * The state after a push about one room.
-   * @param json the room; undefined if it was deleted.
+   * Returns the state after a push about one room.
+   * @param json the room; undefined if the room was deleted.
    */
   with(room: string, json: string | undefined): SentState {
     const key = `${room} ${json}`;
@@ -80,7 +86,7 @@ export class SentState {
     return next;
   }
 
-  /** The differences to push; undefined if there are none. */
+  /** Returns the differences to push, or undefined if there are none. */
   differences(view: Seen): Differences | undefined {
     const known = this.#rooms();
     const rooms = view.rooms.filter((id) => !this.#isKnown(id, view));
@@ -103,7 +109,7 @@ export class SentState {
     };
   }
 
-  /** The known rooms, in the order of the clients. */
+  /** Returns the rooms that the client knows, in the client's order. */
   #rooms(): string[] {
     const before = this.#view.rooms.filter((id) => this.has(id));
     const later = [...this.#since.keys()].filter((id) => this.has(id) && !this.#view.sees(id));
@@ -117,7 +123,7 @@ export class SentState {
   }
 }
 
-/** Differences as JSON, with the crowds of the rooms in them. */
+/** Encodes differences as JSON, including the crowds of the affected rooms. */
 export function changeOf(
   { rooms, removed, order, world, permissions }: Differences,
   view: Seen,
@@ -134,16 +140,16 @@ export function changeOf(
   return `{${fields.join()}}`;
 }
 
-/** Stands for the world among the rooms. */
+/** Represents the whole world in places where a room id is expected. */
 const WORLD = "";
 
-/** The right without which a room is not there. */
+/** The right without which a room is invisible. */
 const SIGHT = "room:view";
 
 /**
- * Rights that a view lost, as the strings that clients get. Pushes and answers that were
- * withheld meanwhile do not come later, so a client must see the loss even if the rights
- * are back before its next push.
+ * Rights that a view has lost, as the strings that clients receive. Pushes and results that were
+ * withheld in the meantime are never sent, so a client must see the loss even if the rights are
+ * restored before the next push.
  */
 export class Losses {
   readonly #places: ReadonlyMap<string, ReadonlySet<string>>;
@@ -154,8 +160,9 @@ export class Losses {
   }
 
   /**
-   * The rights of a view that a freshly read room lacks; undefined for none.
-   * @param rights the user's present rights there.
+   * Returns the rights that a user had in a view and no longer has in a freshly read room, or
+   * undefined if there are none.
+   * @param rights the user's current rights in the room.
    */
   static inRoom(before: Seen, room: RoomValue, rights: readonly string[]): Losses | undefined {
     const was = before.state.room(room.id);
@@ -164,7 +171,7 @@ export class Losses {
     return new Losses(new Map([[room.id, new Set(lost)]]));
   }
 
-  /** The losses of a view since an earlier one; undefined for none. */
+  /** Returns the rights that a view has lost since an earlier view, or undefined if there are none. */
   static between(before: Seen, now: Seen): Losses | undefined {
     const places = new Map<string, ReadonlySet<string>>();
     const note = (place: string, lost: readonly string[]) => {
@@ -180,7 +187,7 @@ export class Losses {
     return places.size > 0 ? new Losses(places) : undefined;
   }
 
-  /** These losses, and later ones. */
+  /** Returns these losses combined with later losses. */
   and(later: Losses | undefined): Losses {
     if (!later || later === this) return this;
     let all = this.#next.get(later);
@@ -194,7 +201,7 @@ export class Losses {
     return all;
   }
 
-  /** Whether any of these rights is in a view again. */
+  /** Whether a view contains any of these rights again. */
   areIn(view: Seen): boolean {
     for (const [place, lost] of this.#places) {
       if (this.#rightsIn(view, place).some((right) => lost.has(right))) return true;
@@ -202,20 +209,20 @@ export class Losses {
     return false;
   }
 
-  /** The rooms in which a right was lost. */
+  /** Returns the rooms in which a right was lost. */
   roomsWithout(right: string): string[] {
     return [...this.#places].flatMap(([place, lost]) =>
       place !== WORLD && lost.has(right) ? [place] : [],
     );
   }
 
-  /** Some rights on a room, without the ones that were lost there. */
+  /** Returns the given rights in a room, without the rights that were lost there. */
   keptIn(room: string, rights: readonly string[]): readonly string[] {
     const lost = this.#places.get(room);
     return lost ? rights.filter((right) => !lost.has(right)) : rights;
   }
 
-  /** Some rights on the world, without the ones that were lost. */
+  /** Returns the given rights on the world, without the rights that were lost there. */
   kept(rights: readonly string[]): readonly string[] {
     return this.keptIn(WORLD, rights);
   }
@@ -225,12 +232,12 @@ export class Losses {
   }
 }
 
-/** A view without the rights that were lost for a while, although they are back. */
-export class LessenedView implements Seen {
+/** A view without the rights that were temporarily lost, even though these rights have been restored. */
+export class ReducedView implements Seen {
   readonly rooms: readonly string[];
   readonly permissions: readonly string[];
   readonly state: Seen["state"];
-  /** The state of a client that got this. */
+  /** The state of a client that has received this view. */
   readonly sentState: SentState = new SentState(this);
   readonly #rights: ReadonlyMap<string, string>;
   readonly #view: Seen;
@@ -274,7 +281,7 @@ export class LessenedView implements Seen {
   }
 }
 
-/** The world, the permissions and the rooms of a view as JSON. */
+/** Encodes a view's world, permissions and rooms as JSON. */
 export function jsonOfSeen(view: Seen, crowds: SentCrowds): string {
   const rooms = view.rooms.map((id) => view.roomWith(id, crowds.jsonOf(id)));
   const permissions = JSON.stringify(view.permissions);
@@ -289,7 +296,10 @@ const without = (before: readonly string[], now: readonly string[]): readonly st
   return before.filter((right) => !kept.has(right));
 };
 
-/** The rights on a room that are over, and the ones without use after the end of a module. */
+/**
+ * Returns the rights in a room that were lost. Rights that refer to a removed or changed module
+ * count as lost, too.
+ */
 function lostIn(
   before: readonly string[],
   now: readonly string[],
@@ -303,7 +313,9 @@ function lostIn(
     if (present.has(JSON.stringify(module))) continue;
     const [kind] = module.type.split(".", 1);
     for (const right of before) {
-      if (right.startsWith(`room:${kind}.`)) lost.add(right);
+      const isOfModule =
+        right.startsWith(`room:${kind}.`) || (kind === "call" && right.startsWith("room:bbb."));
+      if (isOfModule) lost.add(right);
     }
   }
   return [...lost];

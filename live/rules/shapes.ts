@@ -12,19 +12,20 @@ import type {
   SentWorld,
 } from "../../schemas/live/index.js";
 import { isVisible } from "../../schemas/plain/announcements.js";
+import { badgesByTrait } from "../../schemas/plain/guests.js";
 import type { Rule } from "../../schemas/rules.js";
 import type { World, WorldConfig } from "../../schemas/worlds.js";
 import { Json, jsonOf } from "./encoding.js";
 import { oncePer } from "./shared-reads.js";
 
-// Records as clients get them. Large values are sent as they are stored.
+// Records in the form that clients receive. Large values are sent as stored.
 
-/** An object with some of its fields as JSON. */
+/** An object in which some fields are already encoded as JSON. */
 type Stored<T, K extends keyof T> = Omit<T, K> & {
   readonly [N in K]: Json<T[N]>;
 };
 
-/** A value of the config of a world, if it has the type that is expected. */
+/** Returns an object from a world's config, or undefined if the value has another type. */
 export const objectIn = (config: WorldConfig, key: string): Record<string, unknown> | undefined => {
   const value = config[key];
   return typeof value === "object" && value !== null && !Array.isArray(value)
@@ -32,13 +33,13 @@ export const objectIn = (config: WorldConfig, key: string): Record<string, unkno
     : undefined;
 };
 
-/** A list in the config of a world. */
+/** Returns a list from a world's config, or an empty list if the value has another type. */
 export const listIn = (config: WorldConfig, key: string): unknown[] => {
   const value = config[key];
   return Array.isArray(value) ? value : [];
 };
 
-/** A rule in the config of a world. Documents of earlier versions may hold anything. */
+/** Returns a rule from a world's config. Configs stored by earlier versions may contain any value. */
 export const ruleIn = (config: WorldConfig, key: string): Rule =>
   listIn(config, key).filter(
     (entry): entry is Rule[number] =>
@@ -46,8 +47,8 @@ export const ruleIn = (config: WorldConfig, key: string): Rule =>
   );
 
 /**
- * How many connections a user may have; undefined for any number. REST stores any
- * value, and decimal text counts.
+ * Returns the maximum number of connections per user, or undefined if the number is unlimited. The
+ * value may have any type, because REST does not validate it. Decimal strings are accepted.
  */
 export function connectionLimit(config: WorldConfig): number | undefined {
   const value = config.connection_limit;
@@ -56,10 +57,9 @@ export function connectionLimit(config: WorldConfig): number | undefined {
   return Number.isSafeInteger(limit) && (limit as number) > 0 ? (limit as number) : undefined;
 }
 
-/** The badges of traits, sorted and distinct. */
+/** Returns the badges for a set of traits, sorted and without duplicates. */
 function badgesOf(traits: readonly string[], config: WorldConfig): string[] {
-  const map = objectIn(config, "trait_badges_map");
-  if (!map) return [];
+  const map = badgesByTrait(config);
   const badges = traits.flatMap((trait) => {
     const badge = Object.hasOwn(map, trait) ? map[trait] : undefined;
     return typeof badge === "string" ? [badge] : [];
@@ -67,11 +67,15 @@ function badgesOf(traits: readonly string[], config: WorldConfig): string[] {
   return [...new Set(badges)].sort();
 }
 
-/** The traits that a badge stands for. */
+/** Returns the traits that have a badge. */
 export function traitsOfBadge(badge: string, config: WorldConfig): string[] {
-  const map = objectIn(config, "trait_badges_map") ?? {};
+  const map = badgesByTrait(config);
   return Object.keys(map).filter((trait) => map[trait] === badge);
 }
+
+/** When a user's silence ends by itself, if it does. */
+const untilOf = ({ moderated_until: until }: UserRecord) =>
+  until === null ? {} : { moderated_until: new Date(until).toISOString() };
 
 const baseOf = (user: UserRecord, { config }: World, now: number) => ({
   id: user.id,
@@ -83,7 +87,7 @@ const baseOf = (user: UserRecord, { config }: World, now: number) => ({
 });
 
 /**
- * A user as others see it.
+ * Returns a user as other users see them.
  * @param now in milliseconds since 1970.
  * @param admin whether the reader may manage users.
  */
@@ -94,12 +98,16 @@ export const publicUser = (
   admin = false,
 ): Stored<PublicUser, "profile"> => ({
   ...baseOf(user, world, now),
-  ...(admin && { moderation_state: user.moderation_state, token_id: user.token_id }),
+  ...(admin && {
+    moderation_state: user.moderation_state,
+    ...untilOf(user),
+    token_id: user.token_id,
+  }),
 });
 
 /**
- * A user as it sees itself.
- * @param withState whether to say that it is silenced.
+ * Returns a user's data as sent to the same user.
+ * @param withState whether to include that the user is silenced.
  */
 export const ownUser = (
   user: UserRecord,
@@ -109,10 +117,11 @@ export const ownUser = (
 ): Stored<OwnUser, "profile" | "client_state"> => ({
   ...baseOf(user, world, now),
   client_state: new Json<OwnUser["client_state"]>(user.stored.client_state),
-  ...(withState && user.moderation_state === "silenced" && { moderation_state: "silenced" }),
+  ...(withState &&
+    user.moderation_state === "silenced" && { moderation_state: "silenced", ...untilOf(user) }),
 });
 
-/** A row of a search. */
+/** Returns a user as a row in search results. */
 export function listedUser(
   user: UserRecord,
   world: World,
@@ -125,10 +134,10 @@ export function listedUser(
 
 const noBlocker = { enabled: false, policy_url: null };
 
-/** The setting for embedding pages, with the default that clients need. */
+/** Returns the setting for embedded pages, with the default entry that clients require. */
 export const iframeBlockers = (config: WorldConfig): Record<string, unknown> => {
   const blockers = objectIn(config, "iframe_blockers");
-  // Clients read the default without looking whether it is there.
+  // Clients read the default entry without checking that it exists.
   const fallback = isObject(blockers?.default) ? {} : { default: noBlocker };
   return { ...blockers, ...fallback };
 };
@@ -139,8 +148,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const isText = (value: unknown): value is string => typeof value === "string";
 
 /**
- * A world as the people in it see it. It holds no secrets.
- * @param pushKey of the server for push services; null without one.
+ * Returns a world as its people see it, without secrets.
+ * @param pushKey the server's key for push services; null if it has none.
  */
 const sentWorld = ({ id, title, config }: World, pushKey: string | null): SentWorld => ({
   id,
@@ -153,21 +162,21 @@ const sentWorld = ({ id, title, config }: World, pushKey: string | null): SentWo
   vapid_public_key: pushKey,
 });
 
-/** The modules of a room as people get them: always with `config`, a chat with its channel. */
+/** Returns a room's modules as people see them: each module has a `config`, and a chat has its channel. */
 function sentModules({ id, module_config }: RoomValue) {
   return module_config.map((module) => ({
     ...module,
-    // In Venueless, its content is for the server.
+    // In Venueless, the config of this module is only for the server.
     config: module.type === "call.bigbluebutton" || !isObject(module.config) ? {} : module.config,
     ...(module.type === "chat.native" && { channel_id: id }),
   }));
 }
 
-/** The schedule data of a room. */
+/** Returns a room's schedule data as stored JSON. */
 export const scheduleOf = ({ stored }: RoomValue) =>
   new Json<RoomSettings["schedule_data"]>(stored.schedule_data);
 
-/** A room for clients, without the fields that depend on the user. */
+/** Converts a room to the form that clients receive, without the fields that depend on the user. */
 const sentRoom = (room: RoomValue) => ({
   id: room.id,
   name: room.name,
@@ -180,7 +189,7 @@ const sentRoom = (room: RoomValue) => ({
   modules: sentModules(room),
 });
 
-/** The settings of a room. */
+/** Returns a room's settings in the form that clients receive. */
 export const roomSettings = (
   room: RoomValue,
 ): Stored<RoomSettings, "trait_grants" | "module_config" | "schedule_data"> => ({
@@ -196,7 +205,7 @@ export const roomSettings = (
   schedule_data: scheduleOf(room),
 });
 
-/** An announcement as clients get it. */
+/** Converts an announcement to the form that clients receive. */
 export const sentAnnouncement = (announcement: Announcement, now: number): SentAnnouncement => ({
   id: announcement.id,
   text: announcement.text,
@@ -206,7 +215,10 @@ export const sentAnnouncement = (announcement: Announcement, now: number): SentA
   is_visible: isVisible(announcement, now),
 });
 
-/** An announcement with its version, which covers `is_visible` and so follows the time, too. */
+/**
+ * Returns an announcement with its version. The version covers `is_visible`, and therefore also
+ * changes when an announcement expires.
+ */
 export const announcementRecord = (announcement: SentAnnouncement) =>
   versioned(
     () => announcement,
@@ -214,10 +226,13 @@ export const announcementRecord = (announcement: SentAnnouncement) =>
     0,
   );
 
-/** How many views of each state have their JSON kept. */
+/** Number of views per state whose JSON is cached. */
 const KEPT_VIEWS = 16;
 
-/** The JSON of a room before and after the permissions. @param types of its modules; undefined for all. */
+/**
+ * Returns two parts of a room's JSON: the part before the permissions, and the part after them.
+ * @param types the types of modules to include; undefined for all.
+ */
 const jsonAround =
   (types?: ReadonlySet<string>) =>
   (room: RoomValue): [string, string] => {
@@ -229,17 +244,17 @@ const jsonAround =
 const aroundPermissions = oncePer(jsonAround());
 const aroundForAnonymous = oncePer(jsonAround(new Set(["question", "poll"])));
 
-/** The JSON of a view, and a number for the state of its crowds. */
+/** The JSON of a view, and the change number of its crowds. */
 interface SentView {
   readonly json: Buffer;
   readonly changes: number;
 }
 
-/** The JSON of a world and its rooms at one moment, made once for all who get the same. */
+/** The JSON of a world and its rooms at one moment. It is encoded once for all users who receive the same JSON. */
 export class StateJson {
-  /** The JSON of lists of permissions: many rooms and views have the same. */
+  /** Permission lists as JSON, because many rooms and views have identical lists. */
   readonly #lists = new Map<string, string>();
-  /** The JSON of the views that were asked for last. */
+  /** The JSON of the most recently requested views. */
   readonly #jsons: Record<Counting, LRUCache<object, SentView>> = {
     words: new LRUCache({ max: KEPT_VIEWS }),
     counts: new LRUCache({ max: KEPT_VIEWS }),
@@ -247,8 +262,9 @@ export class StateJson {
   #world: string | undefined;
 
   /**
-   * @param pushKey the key of the server for push services; null without one.
-   * @param before of an earlier state. If the world is the same, its JSON stays.
+   * @param pushKey the server's key for push services; null if it has none.
+   * @param before the JSON of an earlier state. Its encoded world is reused if the world has not
+   * changed.
    */
   constructor(
     readonly value: World,
@@ -263,7 +279,7 @@ export class StateJson {
     return (this.#world ??= JSON.stringify(sentWorld(this.value, this.pushKey)));
   }
 
-  /** A list as JSON, which is one string in memory for all equal lists. */
+  /** Returns a list as JSON. Equal lists share one string in memory. */
   shared(list: readonly string[]): string {
     const json = JSON.stringify(list);
     const known = this.#lists.get(json);
@@ -272,8 +288,9 @@ export class StateJson {
   }
 
   /**
-   * A room with a user's permissions, as JSON without the last brace.
-   * @param isAnonymous whether it is for a person of the hall, who gets nothing but questions and polls.
+   * Returns a room with a user's permissions, as JSON without the closing brace.
+   * @param isAnonymous whether the recipient is a person in the hall who has no name and sees only
+   * questions and polls.
    */
   room(room: RoomValue, permissions: string, isAnonymous: boolean): string {
     const around = isAnonymous ? aroundForAnonymous : aroundPermissions;
@@ -282,8 +299,8 @@ export class StateJson {
   }
 
   /**
-   * The JSON of a view. Only a few are kept: each may be large, and there may be as
-   * many views as people.
+   * Returns the JSON of a view. Only a few views are cached: their JSON may be large, and there may
+   * be as many views as people.
    */
   of(view: object, { counting, changes }: SentCrowds, make: () => string): Buffer {
     const known = this.#jsons[counting].get(view);
@@ -294,14 +311,14 @@ export class StateJson {
   }
 }
 
-/** Whether a client gets a word for each crowd, or its size as well. */
+/** Whether a client receives only a word for each crowd, or the crowd's size as well. */
 export type Counting = "words" | "counts";
 
-/** The crowds of a world as they were sent last. */
+/** A world's crowds, as last sent. */
 export interface SentCrowds {
   readonly counting: Counting;
-  /** A number that is another one whenever any crowd has changed. */
+  /** A number that changes whenever any crowd does. */
   readonly changes: number;
-  /** The fields of a room about its crowd, as JSON without braces. */
+  /** Returns the JSON fields about a room's crowd, without braces. */
   readonly jsonOf: (room: string) => string;
 }

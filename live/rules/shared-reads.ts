@@ -1,12 +1,12 @@
 import { LRUCache } from "lru-cache";
 import type { UserRecord } from "../../db/contract/store.js";
 
-/** What a read is about: at least its world. */
+/** Identifies a read. At minimum, the key names the world. */
 interface ReadKey {
   readonly world: string;
 }
 
-/** A read under way. */
+/** A read in progress. */
 interface Reading<K, V> {
   readonly key: K;
   readonly value: Promise<V>;
@@ -14,35 +14,35 @@ interface Reading<K, V> {
   isStale: boolean;
 }
 
-/** A value that is kept. */
+/** A cached value. */
 interface Kept<K, V> {
   readonly key: K;
   readonly value: V;
 }
 
-/** How {@link SharedReads} are made. Sizes are in characters of JSON. */
+/** Options for {@link SharedReads}. Sizes are in characters of JSON. */
 interface SharedReadsOptions<K, V> {
-  /** Whether this process has got all entries of a world up to a second ago. */
+  /** Whether this process has received all entries that were committed to a world's log at least a second ago. */
   readonly isCurrent: (world: string) => boolean;
-  /** The room or channel whose values are mostly forgotten together. */
+  /** Returns the id of the room or channel whose values are usually forgotten together. */
   readonly scopeOf: (key: K) => string;
-  /** How many values are kept: some entries of the log look at all of them. */
+  /** Maximum number of cached values: some log entries require a scan of all values. */
   readonly most: number;
-  /** How large they are, all together and each. A larger value is read each time. */
+  /** Maximum size of all cached values together, and of each value. A larger value is never cached. */
   readonly mostSize: number;
   readonly mostEach: number;
   readonly sizeOf: (value: V) => number;
 }
 
 /**
- * Values that many clients read at the same time, so that a crowd reads once. A value is kept
- * until its owner forgets it, which it does when an entry of the log may have changed the value.
+ * Values that many clients read at the same time, so that a crowd causes a single read. A value is
+ * cached until its owner forgets the value, because a log entry may have changed it.
  */
 export class SharedReads<K extends ReadKey, V extends object> {
   readonly #isCurrent: (world: string) => boolean;
   readonly #scopeOf: (key: K) => string;
   readonly #kept: LRUCache<string, Kept<K, V>>;
-  /** The same values by their places. */
+  /** The cached values, by scope. */
   readonly #places = new Map<string, Map<string, Kept<K, V>>>();
   readonly #reading = new Map<string, Reading<K, V>>();
 
@@ -60,11 +60,12 @@ export class SharedReads<K extends ReadKey, V extends object> {
   }
 
   /**
-   * @param name of the key: another for each.
-   * @param read is called if the value is not kept.
+   * Returns a cached value, or reads it.
+   * @param name a string that uniquely identifies the key.
+   * @param read called if the value is not cached.
    */
   async get(name: string, key: K, read: () => Promise<V>): Promise<V> {
-    // Without all entries of the last second, any value may have changed.
+    // If entries from up to a second ago may be missing, any cached value may be stale.
     if (!this.#isCurrent(key.world)) return read();
     const known = this.#kept.get(name);
     if (known) return known.value;
@@ -81,20 +82,23 @@ export class SharedReads<K extends ReadKey, V extends object> {
     }
   }
 
-  /** @param isOver whether a value may have changed, which is undefined while it is read. */
+  /**
+   * Forgets values that may have changed.
+   * @param isOver whether a value may have changed; the value is undefined while it is being read.
+   */
   forget(isOver: (key: K, value?: V) => boolean): void {
     for (const values of this.#places.values()) this.#drop(values, isOver);
     this.#spoil(isOver);
   }
 
-  /** Forgets the values of a place. */
+  /** Forgets a scope's values. */
   forgetScope(place: string): void {
     const values = this.#places.get(place);
     if (values) this.#drop(values, () => true);
     this.#spoil((key) => this.#scopeOf(key) === place);
   }
 
-  /** Forgets the values of a world. */
+  /** Forgets a world's values. */
   forgetWorld(world: string): void {
     this.forget((key) => key.world === world);
   }
@@ -105,7 +109,7 @@ export class SharedReads<K extends ReadKey, V extends object> {
     }
   }
 
-  /** Keeps no value that is being read now. */
+  /** Prevents reads in progress from being cached. */
   #spoil(isOver: (key: K) => boolean): void {
     for (const reading of this.#reading.values()) {
       if (isOver(reading.key)) reading.isStale = true;
@@ -122,16 +126,16 @@ export class SharedReads<K extends ReadKey, V extends object> {
   #lose(kept: Kept<K, V>, name: string): void {
     const place = this.#scopeOf(kept.key);
     const values = this.#places.get(place);
-    // Another value of the same name may have replaced it.
+    // A newer value with the same name may have replaced this value.
     if (values?.get(name) === kept) values.delete(name);
     if (values?.size === 0) this.#places.delete(place);
   }
 }
 
 /**
- * Makes something of each record once, and keeps it as long as the record. Records are
- * frozen. The store gives the same object again for an unchanged record, unless it was
- * too large to be kept.
+ * Derives a value from each record once, and caches the value for as long as the record exists.
+ * Records are frozen. The store returns the same object for an unchanged record, unless the record
+ * was too large to be cached.
  */
 export function oncePer<R extends object, T>(make: (record: R) => T): (record: R) => T {
   const made = new WeakMap<R, { readonly value: T }>();
@@ -142,5 +146,5 @@ export function oncePer<R extends object, T>(make: (record: R) => T): (record: R
   };
 }
 
-/** How large the profile of a user is, in characters of JSON. */
+/** Returns the size of a user's profile, in characters of JSON. */
 export const sizeOfProfile = ({ stored }: UserRecord): number => stored.profile?.length ?? 0;

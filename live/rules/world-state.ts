@@ -2,43 +2,44 @@ import type { Program } from "../../db/contract/program-store.js";
 import type { RoomValue, Store, Versioned } from "../../db/contract/store.js";
 import type { Clock } from "../../db/runtime.js";
 import type { PermissionKey } from "../../schemas/plain/permissions.js";
-import { byRoom, nextChange, onStage } from "../../schemas/plain/program.js";
+import { byRoom, nextChange, nowAndNext } from "../../schemas/plain/program.js";
 import type { World } from "../../schemas/worlds.js";
 import {
   addTraits,
   type Bearer,
   hasModule,
   mayInRoom,
+  maySeeViewers,
   mayInWorld,
   stringsInRoom,
   stringsInWorld,
 } from "./rights.js";
-import { jsonOfSeen, LessenedView, Losses, type Seen, SentState } from "./sent-state.js";
+import { jsonOfSeen, ReducedView, Losses, type Seen, SentState } from "./sent-state.js";
 import { type SentCrowds, StateJson } from "./shapes.js";
 import { oncePer } from "./shared-reads.js";
 
-/** A world as users with the same rights see it. It is made once for all of them. */
+/** A world as seen by users with the same rights, who all share this view. */
 export class View implements Seen {
   readonly permissions: readonly string[];
-  /** Whether they may update the world or a room. */
+  /** Whether the view's users may update the world or a room. */
   readonly mayUpdate: boolean;
-  /** Whether they see the fields for managers of users. */
+  /** Whether the view's users may see the fields that are only for managers of users. */
   readonly managesUsers: boolean;
-  /** The permissions on each room that they see, as JSON, in the order of the rooms. */
+  /** The permissions on each room in the view, as JSON, in room order. */
   readonly #rooms = new Map<string, string>();
   #sentState: SentState | undefined;
   readonly #watched = new Set<string>();
-  /** The rooms that were asked for. */
+  /** Cached rights in the rooms' chats, by room. */
   readonly #chats = new Map<string, { reads: boolean; joins: boolean }>();
-  /** Their rights in the rooms that were asked for, by key, then by room. */
+  /** Cached rights in rooms, by key, then by room. */
   readonly #may = new Map<PermissionKey, Map<string, boolean>>();
-  /** Its losses since earlier views; null for none. */
+  /** The rights lost since earlier views; null if none were lost. */
   readonly #losses = new WeakMap<View, Losses | null>();
-  readonly #lessened = new WeakMap<Losses, LessenedView>();
+  readonly #lessened = new WeakMap<Losses, ReducedView>();
 
   constructor(
     readonly who: Bearer,
-    readonly state: WorldState,
+    readonly state: LiveWorldState,
   ) {
     const world = state.world.value;
     this.permissions = stringsInWorld(who, world);
@@ -46,7 +47,7 @@ export class View implements Seen {
     for (const { value } of state.rooms) {
       if (!mayInRoom(who, "room.view", world, value)) continue;
       mayUpdate ||= mayInRoom(who, "room.update", world, value);
-      if (mayInRoom(who, "room.viewers", world, value)) {
+      if (maySeeViewers(who, world, value)) {
         this.#watched.add(value.id);
       }
       this.#rooms.set(value.id, state.json.shared(stringsInRoom(who, world, value)));
@@ -55,27 +56,27 @@ export class View implements Seen {
     this.managesUsers = mayInWorld(who, "user.manage", world);
   }
 
-  /** The rooms that they see, in their order. */
+  /** The rooms in the view, in order. */
   get rooms(): readonly string[] {
     return [...this.#rooms.keys()];
   }
 
-  /** The state of a client that got all of this view. */
+  /** The state of a client that has received the whole view. */
   get sentState(): SentState {
     return (this.#sentState ??= new SentState(this));
   }
 
-  /** Whether they see a room. */
+  /** Whether a room is in the view. */
   sees(room: string): boolean {
     return this.#rooms.has(room);
   }
 
-  /** Whether they may see the viewers of a room. */
+  /** Whether the view's users may see the viewers of a room. */
   watches(room: string): boolean {
     return this.#watched.has(room);
   }
 
-  /** Whether they have a key in a room. */
+  /** Whether the view's users have a key in a room. */
   may(key: PermissionKey, room: string): boolean {
     let rooms = this.#may.get(key);
     if (!rooms) this.#may.set(key, (rooms = new Map<string, boolean>()));
@@ -88,17 +89,20 @@ export class View implements Seen {
     return may;
   }
 
-  /** Whether they may read the chat of a room, and there is one. */
+  /** Whether a room has a chat that the view's users may read. */
   reads(room: string): boolean {
     return this.#chatOf(room).reads;
   }
 
-  /** Whether they may join the chat of a room, and there is one. */
+  /** Whether a room has a chat that the view's users may join. */
   joins(room: string): boolean {
     return this.#chatOf(room).joins;
   }
 
-  /** Whether they may read the chat of a room again that existed before. */
+  /**
+   * Whether the view's users may now read the chat of a room that existed in an earlier view, but
+   * whose chat they could not read at that time.
+   */
   regains(before: View): boolean {
     return this.rooms.some((id) => this.reads(id) && before.state.room(id) && !before.reads(id));
   }
@@ -115,7 +119,7 @@ export class View implements Seen {
     return chat;
   }
 
-  /** A room as they see it, as JSON without its crowd; undefined if they do not. */
+  /** Returns a room in the view as JSON without its crowd, or undefined if the room is not in the view. */
   room(id: string): string | undefined {
     const permissions = this.#rooms.get(id);
     return permissions && `${this.roomJson(id, permissions)}}`;
@@ -126,7 +130,10 @@ export class View implements Seen {
     return this.state.json.room(this.state.room(id)!, rights, isAnonymous);
   }
 
-  /** A room that they see, as JSON. @param crowd the fields about its crowd. */
+  /**
+   * Returns a room in the view as JSON.
+   * @param crowd the JSON fields about the room's crowd.
+   */
   roomWith(id: string, crowd: string): string {
     return `${this.roomJson(id, this.#rooms.get(id)!)},${crowd}}`;
   }
@@ -135,7 +142,7 @@ export class View implements Seen {
     return this.#rooms.get(room);
   }
 
-  /** The losses since an earlier view; undefined for none. */
+  /** Returns the rights lost since an earlier view, or undefined if none were lost. */
   lossesSince(before: View): Losses | undefined {
     const known = this.#losses.get(before);
     if (known !== undefined) return known ?? undefined;
@@ -144,48 +151,48 @@ export class View implements Seen {
     return losses;
   }
 
-  /** This view without rights that are back; undefined if none of them is. */
-  without(losses: Losses): LessenedView | undefined {
+  /** Returns this view without the given rights, or undefined if the view contains none of them. */
+  without(losses: Losses): ReducedView | undefined {
     if (!losses.areIn(this)) return undefined;
     let lessened = this.#lessened.get(losses);
     if (!lessened) {
-      lessened = new LessenedView(this, losses);
+      lessened = new ReducedView(this, losses);
       this.#lessened.set(losses, lessened);
     }
     return lessened;
   }
 
   /**
-   * The world, the permissions and the rooms as JSON in UTF-8. All users of this view
-   * share the buffer: do not change it.
+   * Returns the world, the permissions and the rooms as JSON in UTF-8. All of the view's users
+   * share the buffer: do not modify it.
    */
   json(crowds: SentCrowds): Buffer {
     return this.state.json.of(this, crowds, () => jsonOfSeen(this, crowds));
   }
 }
 
-/** A world with all its rooms, as it was at one moment. */
-export class WorldState {
+/** A world with all its rooms, at one moment. */
+export class LiveWorldState {
   readonly rooms: readonly Versioned<RoomValue>[];
   readonly json: StateJson;
   readonly #byId: ReadonlyMap<string, Versioned<RoomValue>>;
-  /** The traits that any rule asks for. Others make no difference. */
+  /** The traits that any rule refers to. Other traits make no difference. */
   readonly #relevant = new Set<string>();
   readonly #views = new Map<string, View>();
   #forced: readonly RoomValue[] | undefined;
 
   /**
-   * @param stages what the rooms show according to the program.
-   * @param order a number that is larger for states whose reading began later.
-   * @param before an earlier state, with which it shares unchanged rooms.
-   * @param since when the first change came that the state before did not have, if that is known.
+   * @param stages the current sessions, according to the program.
+   * @param order a number that is larger for states whose reads began later.
+   * @param before an earlier state, whose unchanged rooms are reused.
+   * @param since the arrival time of the first change that the earlier state lacks, if known.
    */
   constructor(
     readonly world: Versioned<World>,
     rooms: readonly Versioned<RoomValue>[],
-    readonly stages: Stages,
+    readonly stages: CurrentSessions,
     readonly order: number,
-    before?: WorldState,
+    before?: LiveWorldState,
     pushKey: string | null = null,
     readonly since = Infinity,
   ) {
@@ -209,7 +216,7 @@ export class WorldState {
     return this.#byId.get(id)?.value;
   }
 
-  /** Whether a world and one of its rooms, as they were just read, are in this state. */
+  /** Whether this state contains a freshly read world and room in the same versions. */
   holds(world: Versioned<World>, room: Versioned<RoomValue>): boolean {
     return (
       this.world.version === world.version &&
@@ -217,17 +224,17 @@ export class WorldState {
     );
   }
 
-  /** The rooms whose chat every permitted user joins. */
+  /** The rooms whose chat every permitted user joins automatically. */
   get forced(): readonly RoomValue[] {
     return (this.#forced ??= this.rooms
       .map(({ value }) => value)
       .filter((room) => room.extras.force_join === true && hasModule(room, "chat.native")));
   }
 
-  /** The view of a user. Users with the same rights share one. */
+  /** Returns a user's view. Users with the same rights share one view. */
   view({ traits, state, scope }: Bearer): View {
     const held = [...traits].filter((trait) => this.#relevant.has(trait)).sort();
-    // Traits have no spaces.
+    // Traits contain no spaces, so this string cannot equal a trait.
     const place = scope ? `${scope.kind} in ${scope.room ?? "all"}` : "";
     const key = [state, place, ...held].join("\n");
     let view = this.#views.get(key);
@@ -239,29 +246,29 @@ export class WorldState {
   }
 }
 
-/** How many rooms are read at a time. */
+/** Number of rooms per read. */
 const ROOMS_PER_READ = 500;
 
-/** The states of the worlds with connections. */
+/** The states of the worlds that have connections. */
 export class WorldStates {
   readonly #clock: Clock;
   readonly #store: Store;
   readonly #isWatched: (world: string) => boolean;
-  readonly #known = new Map<string, WorldState>();
-  readonly #loading = new Map<string, Promise<WorldState | undefined>>();
-  /** States that were changed since. */
-  readonly #old = new Map<string, WorldState>();
-  /** When these were first changed since their known state was read. */
+  readonly #known = new Map<string, LiveWorldState>();
+  readonly #loading = new Map<string, Promise<LiveWorldState | undefined>>();
+  /** States that have become stale, whose unchanged rooms the next state reuses. */
+  readonly #old = new Map<string, LiveWorldState>();
+  /** When each world first changed after its cached state was read. */
   readonly #changedAt = new Map<string, number>();
-  /** How many states were read, or begun to be. */
+  /** Number of reads begun so far. */
   #reads = 0;
 
-  /** @param isWatched whether a world has connections. Only then its state is kept. */
+  /** @param isWatched whether a world has connections. States of other worlds are not cached. */
   constructor(
     clock: Clock,
     store: Store,
     isWatched: (world: string) => boolean,
-    /** The key of the server for push services; null without one. */
+    /** The server's key for push services; null if it has none. */
     readonly pushKey: string | null = null,
   ) {
     this.#clock = clock;
@@ -269,7 +276,7 @@ export class WorldStates {
     this.#isWatched = isWatched;
   }
 
-  /** A world was changed, or its last connection left. */
+  /** Invalidates the state of a world that has changed, or whose last connection has left. */
   forget(world: string): void {
     const known = this.#known.get(world);
     if (known) this.#old.set(world, known);
@@ -283,26 +290,26 @@ export class WorldStates {
     this.#loading.delete(world);
   }
 
-  /** The state that was read last; undefined if the world was changed since. */
-  present(world: string): WorldState | undefined {
+  /** Returns the state that was read last, or undefined if the world has changed since that read. */
+  present(world: string): LiveWorldState | undefined {
     return this.#known.get(world);
   }
 
-  /** The state with a world that was just read; undefined if it has to be read. */
-  of({ value: { id }, version }: Versioned<World>): WorldState | undefined {
+  /** Returns the state that was read last, or undefined if that state has a different version of the world. */
+  of({ value: { id }, version }: Versioned<World>): LiveWorldState | undefined {
     const known = this.#known.get(id);
     return known?.world.version === version ? known : undefined;
   }
 
-  /** The present state of a world; undefined if there is no such world. */
-  async get(id: string): Promise<WorldState | undefined> {
+  /** Returns the current state of a world, or undefined if the world does not exist. */
+  async get(id: string): Promise<LiveWorldState | undefined> {
     const world = await this.#store.worlds.get(id);
     const known = world && this.of(world);
     if (known) return known;
     const loading = this.#loading.get(id) ?? this.#load(id);
     this.#loading.set(id, loading);
-    // If it is gone later, the world was changed meanwhile: the state is only for
-    // earlier callers.
+    // If this is no longer the registered load, the world has changed in the meantime. The state is
+    // then only for callers that requested it before the change.
     const isPresent = () => this.#loading.get(id) === loading;
     try {
       const state = await loading;
@@ -317,7 +324,7 @@ export class WorldStates {
     }
   }
 
-  async #load(id: string): Promise<WorldState | undefined> {
+  async #load(id: string): Promise<LiveWorldState | undefined> {
     const order = ++this.#reads;
     const rooms: Versioned<RoomValue>[] = [];
     let read: Versioned<RoomValue>[];
@@ -327,52 +334,55 @@ export class WorldStates {
       rooms.push(...read);
     } while (read.length === ROOMS_PER_READ);
     const program = await this.#store.program.get(id);
-    const stages = stagesOf(program, this.#clock.date());
+    const stages = currentSessionsOf(program, this.#clock.date());
     const shown = withStages(rooms, stages);
     const world = await this.#store.worlds.get(id);
     const before = this.#old.get(id);
     const since = this.#changedAt.get(id);
-    return world && new WorldState(world, shown, stages, order, before, this.pushKey, since);
+    return world && new LiveWorldState(world, shown, stages, order, before, this.pushKey, since);
   }
 }
 
-/** What the rooms of a world show now: the id of a session; null between sessions. */
-export type Stages = ReadonlyMap<string, string | null>;
+/** The id of the session that each room of a world currently shows; null between sessions. */
+export type CurrentSessions = ReadonlyMap<string, string | null>;
 
-/** The sessions that everybody may see who sees their room, by room. */
+/** The public sessions of each room. Everyone who sees the room may see them. */
 const shownByRoom = oncePer(({ sessions }: Program) =>
   byRoom(sessions.flatMap(({ value }) => (value.state === "public" ? [value] : []))),
 );
 
 /**
- * What the rooms with sessions show. Rooms without sessions are not in it: their own settings
- * decide.
+ * Returns the current session of each room that has sessions. Rooms without sessions are omitted,
+ * because they show their own schedule data.
  * @param now in milliseconds since 1970.
  */
-export const stagesOf = (program: Program, now: number): Stages =>
+export const currentSessionsOf = (program: Program, now: number): CurrentSessions =>
   new Map(
     [...shownByRoom(program)].map(([room, sessions]) => [
       room,
-      onStage(sessions, now).now?.id ?? null,
+      nowAndNext(sessions, now).now?.id ?? null,
     ]),
   );
 
-/** When a room shows something else. @returns undefined if none does. */
-export const nextStage = (program: Program, now: number): number | undefined =>
+/** Returns the next time at which a room's current session changes, or undefined if none will change. */
+export const nextSessionChange = (program: Program, now: number): number | undefined =>
   nextChange([...shownByRoom(program).values()].flat(), now);
 
-/** A room that shows a session, or none, in place of its own schedule data. */
+/** Returns a room with the given session, or no session, in place of its own schedule data. */
 function withSession(room: RoomValue, session: string | null): RoomValue {
   const schedule_data = JSON.stringify(session === null ? null : { session });
   const stored = { ...room.stored, schedule_data };
-  // A copy would parse the large fields.
+  // Inherits from the room, because a copy would have to parse the large fields.
   return Object.create(room, { stored: { value: Object.freeze(stored) } }) as RoomValue;
 }
 
-/** Rooms as their sessions let them appear. Their versions stay, as these are of the store. */
+/**
+ * Returns rooms with their current sessions. The versions stay the same, because the stored rooms
+ * have not changed.
+ */
 const withStages = (
   rooms: readonly Versioned<RoomValue>[],
-  stages: Stages,
+  stages: CurrentSessions,
 ): Versioned<RoomValue>[] =>
   rooms.map((room) => {
     const session = stages.get(room.value.id);

@@ -1,28 +1,28 @@
 import type { Connection } from "./connection.js";
 
-/** How long a client may take nothing while something waits for it, in milliseconds. */
+/** How long a client may read nothing while unsent data is waiting, in milliseconds. */
 const STALL_TIMEOUT_MS = 30_000;
 
-/** The progress of a connection that has unsent data. */
+/** The progress of a connection with unsent data. */
 interface Stall {
-  /** How much the system had left to send. */
+  /** Amount of data that the system had yet to send at the last check. */
   left: number;
-  /** In how many looks that has not changed. */
+  /** Number of consecutive checks without progress. */
   looks: number;
 }
 
 interface BacklogParts {
-  /** How many bytes may wait for all connections together. */
+  /** Maximum number of bytes waiting for all connections together. */
   readonly most: number;
-  /** How often {@link Backlog.look} is called, in milliseconds. */
+  /** Interval at which {@link Backlog.look} is called, in milliseconds. */
   readonly interval: number;
-  /** Gets connections that are ended to free memory for the others. */
+  /** Called with each connection that is ended to free memory for other connections. */
   readonly onFull: (connection: Connection) => void;
 }
 
 /**
- * The connections with unsent data. It ends a connection whose client takes nothing. When
- * all of them keep too much in memory, it ends the ones that keep most.
+ * The connections with unsent data. Ends connections whose clients read nothing. If the unsent data
+ * of all connections together uses too much memory, ends the connections with the most unsent data.
  */
 export class Backlog {
   readonly #parts: BacklogParts;
@@ -32,22 +32,22 @@ export class Backlog {
     this.#parts = parts;
   }
 
-  /** How many bytes wait that no other connection shares. */
+  /** Number of waiting bytes that are not shared between connections. */
   get size(): number {
     let size = 0;
     for (const connection of this.#stalls.keys()) size += connection.writer.kept;
     return size;
   }
 
-  /** Takes a connection whose client did not read a whole write at once. */
+  /** Adds a connection whose last write has not been sent completely. */
   add(connection: Connection): void {
     if (this.#stalls.has(connection)) return;
     this.#stalls.set(connection, { left: NaN, looks: 0 });
   }
 
   /**
-   * Ends connections that take nothing, or keep too much. It counts its calls, as the
-   * clock also goes on while the process is suspended.
+   * Ends connections whose clients read nothing, or that use too much memory. Counts its calls
+   * instead of reading the clock, because the clock does not stop while the process is suspended.
    */
   look(): void {
     const { most, interval } = this.#parts;

@@ -5,60 +5,61 @@ import type { LiveLimits } from "../../config.js";
 import type { Author } from "../../db/contract/author.js";
 import type { Clock, Random } from "../../db/runtime.js";
 import type { Losses } from "../rules/sent-state.js";
-import type { View, WorldState } from "../rules/world-state.js";
+import type { View, LiveWorldState } from "../rules/world-state.js";
 import { Close, pingFrame } from "./frame.js";
 import { Heartbeat } from "./heartbeat.js";
 import { Incoming, type Inflation } from "./incoming.js";
 import type { Login } from "./login-state.js";
 import { Outgoing, SocketWriter } from "./outgoing.js";
-import { Pace, type Turns } from "./pace.js";
+import { FrameRateLimit, type LoopTurns } from "./pace.js";
 
-/** The largest message of users who may update rooms or the world, in bytes. */
+/** Maximum size of a message from users who may update rooms or the world, in bytes. */
 export const MAX_FRAME = 1024 * 1024;
 
-/** What a connection needs of the rest. */
+/** Ports of a connection. */
 export interface ConnectionPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** Writes what is due to connections. */
+  /** Writes due frames to connections. */
   readonly flushQueue: { add(writer: SocketWriter): void };
   /** Watches connections with unsent data. */
   readonly backlog: { add(connection: Connection): void };
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly limits: LiveLimits;
   /**
-   * Carries out a message.
-   * @returns the frame of the answer, in pieces, the second of which others share.
+   * Handles a message.
+   * @returns the frame of the response, in pieces. The second piece is shared with other
+   * connections.
    */
-  readonly handle: (connection: Connection, message: Message) => Promise<readonly Buffer[]>;
-  /** It takes no messages and gets no pushes any more. */
+  readonly handle: (connection: Connection, message: ReceivedFrame) => Promise<readonly Buffer[]>;
+  /** Called when a connection no longer handles messages or receives pushes. */
   readonly onEnd: (connection: Connection, code: number) => void;
-  /** It has to be looked at earlier than it was to be. */
+  /** Called when a connection must be checked earlier than scheduled. */
   readonly lookAt: (connection: Connection, at: number) => void;
-  /** Its socket is closed. */
+  /** Called when a connection's socket has closed. */
   readonly onClosed: (connection: Connection) => void;
-  /** The connection was dropped, because it did not read what was sent. */
+  /** Called when a connection is dropped because its client did not read the sent data. */
   readonly onSlow: (connection: Connection) => void;
-  /** An unexpected error. */
+  /** Called on an unexpected error. */
   readonly onFault: (connection: Connection, error: unknown) => void;
   readonly metrics: { received(): void; sent(frames: number): void } | undefined;
 }
 
 /**
- * One websocket: its login, its view of the world, and how it ends. Its parts read
- * messages (`incoming`), carry them out (`loop`), put answers and pushes in order
- * (`outgoing`), and write (`writer`).
+ * One websocket: its login, its view of the world, and how it ends. Its parts read messages
+ * (`incoming`), handle them (`loop`), order responses and pushes (`outgoing`), and write
+ * (`writer`).
  */
 export class Connection {
   readonly id: string;
-  /** In milliseconds since 1970. */
+  /** When the connection was opened, in milliseconds since 1970. */
   readonly openedAt: number;
-  /** The rooms that it entered. */
+  /** The ids of the rooms that the connection has entered. */
   readonly rooms = new Set<string>();
   login: Login | undefined;
-  /** It is no call over HTTP, which may send some commands, too. */
+  /** Distinguishes connections from HTTP calls, which may also run some commands. */
   readonly isCall = false;
-  /** The largest message that it may send, in bytes. */
+  /** Maximum size of a message from the client, in bytes. */
   maxFrame: number;
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
@@ -66,7 +67,7 @@ export class Connection {
   readonly loop: MessageLoop;
   readonly #ws: WebSocket;
   readonly #inflation: Inflation | undefined;
-  readonly #around: ConnectionPorts;
+  readonly #ports: ConnectionPorts;
   #ended = false;
   readonly #heartbeat: Heartbeat;
   #closing: { at: number; code: number } | undefined;
@@ -75,17 +76,17 @@ export class Connection {
     readonly world: string,
     ws: WebSocket,
     socket: Duplex,
-    /** Of the client. */
+    /** The client's address. */
     readonly address: string,
     around: ConnectionPorts,
-    /** Takes compressed messages, if the client may send them. Then it also gets some. */
+    /** Decompresses messages, if the client negotiated compression. Sent frames are then compressed as well. */
     inflation?: Inflation,
-    /** The URL of the server as the client reached it, for links; empty if it is unknown. */
+    /** The URL by which the client reached the server, for links; empty if unknown. */
     readonly base = "",
   ) {
     this.#ws = ws;
     this.#inflation = inflation;
-    this.#around = around;
+    this.#ports = around;
     const { clock, random, limits } = around;
     this.id = random.id();
     this.openedAt = clock.date();
@@ -96,21 +97,21 @@ export class Connection {
     this.incoming = new Incoming(ws, socket, around, this, inflation);
     this.loop = new MessageLoop(around, this);
     ws.on("close", this.#onClose);
-    // A fault of the protocol; ws closes the connection itself.
+    // A protocol error: ws closes the connection itself.
     ws.on("error", () => {});
   }
 
-  /** The user who logged in, as the log names the author of what the user writes here. */
+  /** The author that the log records for writes over this connection. */
   get author(): Author {
     return { kind: "user", user: this.login?.user, connection: this.id };
   }
 
   /**
-   * What its user sees of a world: in the newest state that was asked for, as rights that
-   * are over do not come back. The size of the messages that it may send follows from it.
-   * The connection must be logged in.
+   * Returns the user's view of a world. Uses the newest state requested so far, so that revoked
+   * rights do not come back, and adjusts the maximum message size. The connection must be logged
+   * in.
    */
-  viewOf(state: WorldState): View {
+  viewOf(state: LiveWorldState): View {
     const login = this.login!;
     let { view } = login;
     const isOther = view?.who.state !== login.state;
@@ -119,7 +120,7 @@ export class Connection {
       view = state.view(login);
       login.view = view;
       if (before) this.lose(view.lossesSince(before), state.since);
-      const { maxFrame } = this.#around.limits;
+      const { maxFrame } = this.#ports.limits;
       this.maxFrame = view.mayUpdate ? Math.max(MAX_FRAME, maxFrame) : maxFrame;
       if (this.#inflation) this.#inflation.most = this.maxFrame;
     }
@@ -127,8 +128,8 @@ export class Connection {
   }
 
   /**
-   * Rights were lost: the client learns of it with the next state of the world.
-   * @param since when that may have been, if it is known.
+   * Records lost rights. The client learns of the loss with the next world state.
+   * @param since the earliest time at which the rights may have been lost, if known.
    */
   lose(losses: Losses | undefined, since = Infinity): void {
     if (!losses) return;
@@ -137,27 +138,27 @@ export class Connection {
     login.losses = login.losses?.and(losses) ?? losses;
   }
 
-  /** Whether it takes no messages and gets no pushes any more. */
+  /** Whether the connection no longer handles messages or receives pushes. */
   get ended(): boolean {
     return this.#ended;
   }
 
-  /** How many bytes wait until the client reads. */
+  /** Number of bytes that the client has not read yet. */
   get unsent(): number {
     return this.writer.unsent;
   }
 
-  /** Carries out the messages that wait. */
-  carryOut(): void {
+  /** Handles the waiting messages. */
+  handleWaiting(): void {
     this.loop.run().catch((error) => this.onFault(error));
   }
 
-  handle(message: Message): Promise<readonly Buffer[]> {
-    return this.#around.handle(this, message);
+  handle(message: ReceivedFrame): Promise<readonly Buffer[]> {
+    return this.#ports.handle(this, message);
   }
 
   onFault(error: unknown): void {
-    this.#around.onFault(this, error);
+    this.#ports.onFault(this, error);
   }
 
   pong(content: Buffer): void {
@@ -165,48 +166,50 @@ export class Connection {
   }
 
   /**
-   * Holds pushes until it is known whether its user may still get them. If the connection
-   * ends before, they are not sent.
-   * @param since when the user may have lost a right.
-   * @param known settles after the promise of an earlier call. If it rejects, the connection ends.
+   * Holds pushes until it is known whether the user may still receive them. If the connection ends
+   * first, the held pushes are not sent.
+   * @param since the earliest time at which the user may have lost a right.
+   * @param known settles after the promises of all earlier calls. If it rejects, the connection
+   * ends.
    */
   holdUntil(since: number, known: Promise<void>): void {
     this.outgoing.holdUntil(since, known).catch((error) => this.onFault(error));
   }
 
-  /** Whether it is not known what its user may still get. */
+  /** Whether it is currently unknown what the user may still receive. */
   get isDoubted(): boolean {
     return this.outgoing.isDoubted;
   }
 
   /**
-   * Sends a push, after the answer to the present message if there is one, and after
-   * the end of a doubt.
-   * @param piece one or more frames. Others may get the same buffer.
+   * Sends a push, after the response to the current message if there is one, and once the user's
+   * rights are certain.
+   * @param piece one or more frames. Other connections may share the buffer.
    */
   push(piece: Buffer, frames = 1): void {
     this.outgoing.push(piece, frames);
   }
 
-  /** Sends a state of the world, which may be large without a fault of the reader. */
+  /** Sends a world state, which may be large without making the client a slow reader. */
   pushState(piece: Buffer, frames = 1): void {
     this.push(piece, frames);
     this.writer.noteState(piece.length);
   }
 
   watchBacklog(): void {
-    this.#around.backlog.add(this);
+    this.#ports.backlog.add(this);
   }
 
-  /** Ends it at once, as its client does not read. */
+  /** Drops the connection immediately, because its client does not read the sent data. */
   dropAsSlow(): void {
-    this.#around.onSlow(this);
+    this.#ports.onSlow(this);
     this.drop();
   }
 
   /**
    * Sends a last frame, and closes.
-   * @param after how many milliseconds later the connection closes. Meanwhile it takes no messages.
+   * @param after delay before the connection closes, in milliseconds. During the delay, the
+   * connection handles no messages.
    */
   finish(frame: Buffer | undefined, code: number, after = 0): void {
     if (this.#ended) return;
@@ -216,13 +219,13 @@ export class Connection {
       this.close(code);
       return;
     }
-    this.#closing = { at: this.#around.clock.now() + after, code };
-    this.#heartbeat.lookAt(this.#closing.at);
-    this.#around.lookAt(this, this.#closing.at);
+    this.#closing = { at: this.#ports.clock.now() + after, code };
+    this.#heartbeat.checkAt(this.#closing.at);
+    this.#ports.lookAt(this, this.#closing.at);
     this.#end(code);
   }
 
-  /** Closes by the closing handshake. */
+  /** Closes with a closing handshake. */
   close(code: number): void {
     this.#closing = undefined;
     this.writer.flush();
@@ -230,13 +233,13 @@ export class Connection {
     this.#ws.close(code);
   }
 
-  /** Closes when the command that is carried out now, if any, has its answer. */
+  /** Closes after the response to the current command, if there is one. */
   closeAfterAnswer(code: number): void {
     if (this.outgoing.answering) this.loop.closeAfterAnswer(code);
     else this.close(code);
   }
 
-  /** Ends it at once, without a word. */
+  /** Ends the connection immediately, without a closing handshake. */
   drop(): void {
     this.#end(1006);
     this.#ws.terminate();
@@ -248,23 +251,24 @@ export class Connection {
     this.outgoing.forget();
     this.loop.end();
     this.incoming.end();
-    this.#around.onEnd(this, code);
+    this.#ports.onEnd(this, code);
   }
 
   readonly #onClose = (code: number): void => {
     this.#end(code);
-    this.#around.onClosed(this);
+    this.#ports.onClosed(this);
   };
 
-  /** When {@link tick} has to be called, on the clock, in milliseconds. */
+  /** The time at which to call {@link tick} next, on the clock, in milliseconds. */
   get nextLook(): number {
     return this.#heartbeat.nextLook;
   }
 
   /**
-   * Does what time asks for. One timer calls it for the connections whose {@link nextLook} has come.
+   * Handles timeouts and pings that are due. A single timer calls this method on each connection
+   * whose {@link nextLook} has been reached.
    * @param now the time on the clock, in milliseconds.
-   * @returns a code if the connection has to fail for a reason that the client should know.
+   * @returns a code if the connection has to end for a reason that the client should know.
    */
   tick(now: number): "auth.timeout" | "auth.expired_token" | undefined {
     if (this.#closing && now >= this.#closing.at) this.close(this.#closing.code);
@@ -281,89 +285,92 @@ export class Connection {
   }
 }
 
-/** How long a message waits for pushes that those before it have caused, in milliseconds. */
+/** How long a message waits for pushes caused by earlier messages, in milliseconds. */
 const PUSH_WAIT_TIMEOUT_MS = 250;
 
-/** A message as it arrived. */
-export interface Message {
-  /** Undefined for a binary frame. */
+/** A message as received. */
+export interface ReceivedFrame {
+  /** The text of the message; undefined for a binary frame. */
   readonly text: string | undefined;
-  /** Whether the rate of the connection allows it. */
+  /** Whether the connection's rate limit allows the message. */
   readonly allowed: boolean;
 }
 
 interface LoopPorts {
   readonly clock: Clock;
-  readonly turns: Turns;
+  readonly turns: LoopTurns;
   readonly limits: {
     readonly maxUnsent: number;
     readonly commandsPerSecond: number;
   };
 }
 
-/** The connection whose messages are carried out. */
+/** The connection whose messages are handled. */
 interface Owner {
   readonly ended: boolean;
-  /** Undefined before the login. */
+  /** Undefined before login. */
   readonly login: unknown;
   readonly incoming: Incoming;
   readonly outgoing: Outgoing;
   readonly writer: SocketWriter;
-  /** Carries out a message. @returns the frame of the answer, in pieces. */
-  handle(message: Message): Promise<readonly Buffer[]>;
+  /**
+   * Handles a message.
+   * @returns the frame of the response, in pieces.
+   */
+  handle(message: ReceivedFrame): Promise<readonly Buffer[]>;
   onFault(error: unknown): void;
   close(code: number): void;
 }
 
 /**
- * Carries out the messages of a connection: in order, one at a time, at the pace of the
- * connection. Each waits until its client has read enough of earlier answers, and for
+ * Handles a connection's messages: in order, one at a time, within the connection's rate limit.
+ * Before each message, waits until the client has read enough of the previous responses, and for
  * the pushes that earlier messages caused.
  */
 class MessageLoop {
   readonly #ports: LoopPorts;
   readonly #owner: Owner;
-  readonly #pace: Pace;
+  readonly #pace: FrameRateLimit;
   #begun = 0;
-  /** The next message waits for its turn. */
+  /** Whether the next message is waiting for its turn. */
   #isInLine = false;
-  /** The present message, or the last one, has changed something. */
+  /** Whether the current message, or the last message if none is being handled, has changed something. */
   #hasWritten = false;
-  /** The pushes that messages before the next one have caused. */
+  /** Pushes caused by earlier messages. The next message waits for them. */
   #caused: Promise<void>[] = [];
   #after: (() => Promise<void>) | undefined;
-  /** It closes with this code after the answer to the present message. */
+  /** Close code to use after the response to the current message. */
   #lastCode: number | undefined;
-  /** Ends the wait of the message that is next. */
+  /** Resumes the message loop if it is waiting. */
   #wake = nothing;
 
   constructor(ports: LoopPorts, owner: Owner) {
     this.#ports = ports;
     this.#owner = owner;
-    this.#pace = new Pace(ports.clock, ports.limits.commandsPerSecond);
+    this.#pace = new FrameRateLimit(ports.clock, ports.limits.commandsPerSecond);
   }
 
-  /** How many messages were begun, with the present one. */
+  /** Number of messages whose handling has begun, including the current message. */
   get begun(): number {
     return this.#begun;
   }
 
-  /** The number of the message for whose answer pushes wait; undefined if they leave at once. */
+  /** The number of the current message, if pushes wait for its response; undefined if pushes are sent immediately. */
   get present(): number | undefined {
     return this.#owner.outgoing.answering ? this.#begun : undefined;
   }
 
-  /** Whether the present message, or the last one, has changed something. */
+  /** Whether the current message, or the last message if none is being handled, has changed something. */
   get hasWritten(): boolean {
     return this.#hasWritten;
   }
 
-  /** Whether a message is carried out, or waits for its turn. */
+  /** Whether a message is being handled or is waiting for its turn. */
   get isAtWork(): boolean {
     return this.#owner.outgoing.answering || this.#isInLine;
   }
 
-  /** Carries out all messages that wait. */
+  /** Handles all waiting messages. */
   async run(): Promise<void> {
     const { incoming } = this.#owner;
     incoming.busy = true;
@@ -383,7 +390,7 @@ class MessageLoop {
     incoming.readIfRoom();
   }
 
-  async #carryOut(message: Message): Promise<void> {
+  async #carryOut(message: ReceivedFrame): Promise<void> {
     const { outgoing } = this.#owner;
     this.#begun++;
     this.#hasWritten = false;
@@ -391,10 +398,11 @@ class MessageLoop {
     const began = this.#ports.clock.now();
     try {
       const answer = await this.#owner.handle(message);
-      // The user may have been banned while the message was carried out.
+      // The user may have been banned while the message was being handled.
       const inDoubt = outgoing.isDoubted && this.#owner.login;
       const isSure = !inDoubt || (await outgoing.isSure());
-      // A command that changes something shows little else, and its client has to know.
+      // The response to a command that changes something reveals little beyond the change, and the
+      // client must learn the outcome.
       const isOver = !this.#hasWritten && outgoing.isOld(began);
       if (isSure && !isOver) outgoing.answer(answer, earlier);
       else this.#owner.close(Close.tryAgainLater);
@@ -408,7 +416,10 @@ class MessageLoop {
     if (this.#lastCode !== undefined) this.#owner.close(this.#lastCode);
   }
 
-  /** Waits until the next message may be answered. @returns whether it is carried out. */
+  /**
+   * Waits until the rate limit allows the next message to be either handled or refused.
+   * @returns whether to handle the message. Otherwise, the message is to be refused.
+   */
   async #allowed(): Promise<boolean> {
     while (!this.#owner.ended) {
       const allowed = this.#pace.take();
@@ -424,7 +435,10 @@ class MessageLoop {
     return false;
   }
 
-  /** Waits for the pushes that messages before have caused. Others may hold them up for long. */
+  /**
+   * Waits for the pushes caused by earlier messages, up to a timeout, because unrelated pushes in
+   * the same queues may delay these pushes for a long time.
+   */
   #settle(): Promise<void> {
     const caused = this.#caused.splice(0);
     const pushed = Promise.all([...caused, this.#owner.outgoing.known]);
@@ -438,7 +452,7 @@ class MessageLoop {
     });
   }
 
-  /** Waits until the client has read enough of earlier answers to get one more. */
+  /** Waits until the client has read enough of the previous responses to receive another response. */
   async #untilRead(): Promise<void> {
     const { writer } = this.#owner;
     const most = this.#owner.login ? this.#ports.limits.maxUnsent : 0;
@@ -452,23 +466,23 @@ class MessageLoop {
     }
   }
 
-  /** Runs something after the answer to the present message, and before the next message. */
+  /** Runs an action after the response to the current message, and before the next message. */
   afterAnswer(act: () => Promise<void>): void {
     this.#after = act;
   }
 
-  /** Closes after the answer to the present message. */
+  /** Closes after the response to the current message. */
   closeAfterAnswer(code: number): void {
     this.#lastCode = code;
   }
 
-  /** The next message waits for these pushes, which the present one has caused. */
+  /** Makes the next message wait for these pushes, which the current message has caused. */
   follow(pushes: readonly Promise<void>[]): void {
     this.#hasWritten = true;
     if (!this.#owner.ended) this.#caused.push(...pushes);
   }
 
-  /** The connection has ended, and no message waits any longer. */
+  /** Ends all waits, because the connection has ended. */
   end(): void {
     this.#caused = [];
     this.#wake();

@@ -1,34 +1,48 @@
-import type { UserRecord, Versioned } from "../../db/contract/store.js";
-import { type Identity, stillHolds } from "../../plugins/auth/identity.js";
-import type { Scope } from "../../schemas/plain/permissions.js";
+import { isGone, type UserRecord, type Versioned } from "../../db/contract/store.js";
+import type { InvitationStanding } from "../../db/contract/invitation-store.js";
+import { grantedIdentity, type Identity, stillHolds } from "../../plugins/auth/identity.js";
+import { closedTo } from "../../db/rules/doors.js";
+import { type ClosedPhase, CLOSED_PHASES } from "../../schemas/plain/access.js";
 import type { World } from "../../schemas/worlds.js";
-import { LiveError, problemOf } from "../rules/problems.js";
+import { closedBy, LiveError, problemOf } from "../rules/problems.js";
 import { mayInWorld } from "../rules/rights.js";
-import type { WorldState } from "../rules/world-state.js";
+import type { LiveWorldState } from "../rules/world-state.js";
 import type { Connection } from "./connection.js";
 import type { Login } from "./login-state.js";
 import { Close, pushFrame } from "./frame.js";
 
-// The reasons for which the server ends a connection, and their messages to the client.
+// Reasons for which the server ends a connection, and the messages that tell the client.
 
-/** Why a connection that logged in has to end. */
+/** The reason for which a logged-in connection has to end. */
 type EndReason =
-  "world.unknown_world" | "auth.expired_token" | "auth.invalid_token" | "auth.denied";
+  "world.unknown_world" | "auth.expired_token" | "auth.invalid_token" | "auth.denied" | ClosedPhase;
 
-/** How long a client may take to read its last frame before the connection closes, in milliseconds. */
+/** Who logged in, as far as that decides whether they may stay. */
+type Holder = Pick<Login, "identity" | "scope"> & { readonly user: string | undefined };
+
+/** How long clients have to read their last frame before the connection closes, in milliseconds. */
 const RELOAD_DELAY_MS = 2000;
 const REPLACED_DELAY_MS = 500;
 
+/** Returns the person at the door of an event. Links with limited rights are not personal. */
+export const entrantOf = ({ identity, scope, user }: Holder) => ({
+  traits: identity.traits,
+  isInvited: identity.tokenId !== undefined && !scope,
+  user: scope ? undefined : user,
+});
+
 /**
- * Why a user may not stay in a world; undefined if they may.
+ * Returns the reason for which a user may not stay in a world, or undefined if the user may stay.
  * @param now in milliseconds since 1970.
+ * @param speakers the users who are speakers of the program, if the world's phase makes that matter.
  */
 export function reasonToEnd(
-  identity: Identity,
+  holder: Holder,
   world: Versioned<World> | undefined,
   now: number,
-  scope?: Scope,
+  speakers: ReadonlySet<string>,
 ): EndReason | undefined {
+  const { identity, scope } = holder;
   if (!world) return "world.unknown_world";
   if (!stillHolds(identity, world, now)) {
     const { expires } = identity;
@@ -37,13 +51,52 @@ export function reasonToEnd(
       : "auth.invalid_token";
   }
   const who = { traits: identity.traits, state: "" as const, scope };
-  return mayInWorld(who, "world.view", world.value) ? undefined : "auth.denied";
+  if (!mayInWorld(who, "world.view", world.value)) return "auth.denied";
+  return closedTo(world.value, entrantOf(holder), speakers, now);
 }
 
-/** Sends the reason, and closes. @returns the error, for the interrupted work. */
-export function throwOut(connection: Connection, reason: EndReason | "auth.timeout"): LiveError {
-  // The client gets the code alone.
-  const error = new LiveError(reason, "");
+/**
+ * Ends a connection whose token its invitation no longer admits, or makes its client log in again
+ * if the invitation now grants something else.
+ * @param standing the invitation that the token names; undefined if there is none.
+ * @param now in milliseconds since 1970.
+ * @returns whether the connection may stay.
+ */
+export function applyInvitation(
+  connection: Connection,
+  { identity }: Login,
+  standing: InvitationStanding | undefined,
+  world: World,
+  now: number,
+): boolean {
+  if (connection.ended) return false;
+  const granted = grantedIdentity(identity, standing, world);
+  if (!granted) endWithError(connection, "auth.invalid_token");
+  else if (now / 1000 >= granted.expires!) endWithError(connection, "auth.expired_token");
+  // `expires` is the end of the token or of the invitation, so the invitation can only shorten it.
+  else if (!isSameGrant(granted, identity)) reload(connection);
+  else return true;
+  return false;
+}
+
+const isSameGrant = (a: Identity, b: Identity): boolean =>
+  a.expires === b.expires &&
+  a.traits.size === b.traits.size &&
+  [...a.traits].every((trait) => b.traits.has(trait));
+
+/**
+ * Sends the client the reason for which its connection ends, and closes the connection.
+ * @returns an error with which to abort the interrupted work.
+ */
+export function endWithError(
+  connection: Connection,
+  reason: EndReason | "auth.timeout",
+): LiveError {
+  // The client receives only the code.
+  const phase = CLOSED_PHASES.find((it) => it === reason);
+  const error = phase
+    ? closedBy(phase)
+    : new LiveError(reason as Exclude<typeof reason, ClosedPhase>, "");
   const frame = pushFrame("error", problemOf(error));
   const isUnknown = reason === "world.unknown_world";
   connection.finish(frame, isUnknown ? Close.normal : Close.policy);
@@ -51,8 +104,8 @@ export function throwOut(connection: Connection, reason: EndReason | "auth.timeo
 }
 
 /**
- * Makes a client load everything again, and closes.
- * @param first a frame that is sent before.
+ * Makes a client reload everything, and closes the connection.
+ * @param first a frame to send before the request to reload.
  */
 export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)): void {
   connection.finish(
@@ -62,39 +115,35 @@ export function reload(connection: Connection, first: Buffer = Buffer.alloc(0)):
   );
 }
 
-/** Ends a connection in favor of newer ones of the same user. */
+/** Ends a connection in favor of newer connections of the same user. */
 export function replace(connection: Connection): void {
   const error = new LiveError("connection.replaced");
   const frame = pushFrame("error", problemOf(error));
   connection.finish(frame, Close.normal, REPLACED_DELAY_MS);
 }
 
-/** Makes the push that brings a connection its new rights; undefined for none. */
-export type RightsFrame = (connection: Connection, state: WorldState) => Buffer | undefined;
+/** Builds the push that notifies a connection of its new rights, or returns undefined if no push is needed. */
+export type RightsFrame = (connection: Connection, state: LiveWorldState) => Buffer | undefined;
 
-/** The room that a screen shows, as its profile says. */
+/** Returns the room that a screen shows, according to its profile. */
 export function roomOfScreen({ profile }: Pick<UserRecord, "profile">): string | undefined {
   const { room_id } = profile ?? {};
   return typeof room_id === "string" && room_id !== "" ? room_id : undefined;
 }
 
-/** Whether a screen still shows the room that it has shown since its login. */
+/** Whether a screen's profile still names the same room as at login. */
 const isSameScreen = ({ scope }: Login, user: UserRecord): boolean =>
   scope?.kind !== "kiosk" || scope.room === roomOfScreen(user);
 
-/** Whether a user may no longer be connected, regardless of their rights. */
-export const isGone = (user: UserRecord | undefined): boolean =>
-  !user || user.deleted || user.moderation_state === "banned";
-
 /**
- * Applies the present rights of a user, and pushes them to the client. The client of a user
- * who is gone or has fewer rights loads everything again.
- * @param state of the world, if it is known.
+ * Applies a user's current rights, and pushes them to the client. If the user is gone or has fewer
+ * rights, the client reloads everything.
+ * @param state the world's state, if known.
  */
 export function applyModeration(
   connection: Connection,
   user: UserRecord | undefined,
-  state: WorldState | undefined,
+  state: LiveWorldState | undefined,
   rightsFrame: RightsFrame,
 ): void {
   const login = connection.login!;
@@ -105,11 +154,12 @@ export function applyModeration(
     return;
   }
   if (login.state === now || connection.ended) return;
-  // More rights have to wait: without the state of the world, their push would be lost.
+  // Regained rights have to wait: without the world's state, no push of the rights can be built.
   if (!state && now !== "silenced") return;
   login.state = now;
   const updated = state && rightsFrame(connection, state);
-  // A client that follows changes learned at its login that its user was silenced.
+  // A client that logged in with `changes` learned at login that its user was silenced, and learns
+  // at the next login that the silence has ended.
   if (now === "silenced" || login.changes) reload(connection, updated);
   else if (updated) connection.push(updated);
 }

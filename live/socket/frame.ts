@@ -9,26 +9,26 @@ export const Close = {
   goingAway: 1001,
   fault: 1011,
   restart: 1012,
-  /** Of a later version; see the registry that RFC 6455, section 11.7, begins. */
+  /** Defined not in the RFC itself, but in the registry that section 11.7 established. */
   tryAgainLater: 1013,
 } as const;
 
-/** The bit of the first byte for the last fragment of a message (RFC 6455, section 5.2). */
+/** The bit in the first byte that denotes the last fragment of a message (RFC 6455, section 5.2). */
 const FIN = 0x80;
 const TEXT = 0x1;
 const PING = 0x9;
 const PONG = 0xa;
 
 /**
- * A text as the whole frame of a server, which is not masked (RFC 6455, section
- * 5.2). A frame that was made once can be written to any number of sockets.
+ * Encodes text as a complete server frame. Server frames are not masked (RFC 6455, section 5.2).
+ * The frame can be written to any number of sockets.
  */
 export const textFrame = (text: string): Buffer => startOfFrame(text, Buffer.byteLength(text), 0);
 
 /**
- * A text frame in pieces, to be written one after the other. The shared part is not
- * copied, so any number of frames can contain the same buffer.
- * @param shared UTF-8.
+ * Builds a text frame in pieces, to be written one after the other. The shared part is not copied,
+ * so any number of frames can contain the same buffer.
+ * @param shared text in UTF-8.
  */
 export function frameAround(before: string, shared: Buffer, after: string): readonly Buffer[] {
   const end = Buffer.from(after);
@@ -37,9 +37,9 @@ export function frameAround(before: string, shared: Buffer, after: string): read
 }
 
 /**
- * The head of a frame, and the first part of its text.
- * @param size of that part, in bytes.
- * @param rest how many bytes of text follow.
+ * Builds the header of a frame, and the first part of its text.
+ * @param size size of the first part, in bytes.
+ * @param rest number of bytes of text that follow.
  */
 function startOfFrame(text: string, size: number, rest: number): Buffer {
   const length = size + rest;
@@ -58,49 +58,53 @@ function startOfFrame(text: string, size: number, rest: number): Buffer {
   return frame;
 }
 
-/** How many bytes the head of an unmasked frame has, which begins at a position. */
+/** Returns the header size of the unmasked frame at a position, in bytes. */
 function headSizeOf(bytes: Buffer, at: number): number {
   const length = bytes[at + 1]!;
   return length < 126 ? 2 : length === 126 ? 4 : 10;
 }
 
-/** How many bytes the content of a frame has, which begins at a position. */
+/** Returns the payload size of the unmasked frame at a position, in bytes. */
 function sizeIn(bytes: Buffer, at: number): number {
   const length = bytes[at + 1]!;
   if (length < 126) return length;
   return length === 126 ? bytes.readUInt16BE(at + 2) : Number(bytes.readBigUInt64BE(at + 2));
 }
 
-/** A ping without content. */
+/** A ping without a payload. */
 export const pingFrame = Buffer.from([FIN | PING, 0]);
 
-/** The answer to a ping, with its content of at most 125 bytes. */
+/**
+ * Builds the pong for a ping.
+ * @param content the ping's payload, at most 125 bytes.
+ */
 export const pongFrame = (content: Buffer): Buffer =>
   Buffer.concat([Buffer.from([FIN | PONG, content.length]), content]);
 
-/** A push, encoded and framed once for all receivers. */
+/** Encodes and frames a push once for all recipients. */
 export const pushFrame = (name: string, data: unknown): Buffer => textFrame(jsonOf([name, data]));
 
-// Compresses frames by `permessage-deflate` (RFC 7692). No frame refers to an earlier one
-// (`server_no_context_takeover`), so each is compressed once, and all receivers who
-// negotiated it share its bytes. An answer that is partly its receiver's own is one stream of
-// several blocks: the shared block is compressed once, and the others are stored as they are.
+// Compresses frames with `permessage-deflate` (RFC 7692). No frame refers to an earlier frame
+// (`server_no_context_takeover`), so each frame is compressed once, and all recipients who
+// negotiated compression share the compressed bytes. A response that is partly specific to its
+// recipient is one stream of several blocks: the shared block is compressed once, and the other
+// blocks are stored uncompressed.
 
-/** Smaller texts are sent as they are, in bytes. */
+/** Minimum size of text to be compressed, in bytes. */
 const MIN_DEFLATED_BYTES = 300;
 
-/** How many bytes a block without compression has at most. */
+/** Maximum size of an uncompressed block, in bytes. */
 const MAX_STORED = 65_535;
 
-/** Marks a compressed message, in the first byte of a frame. */
+/** The bit in the first byte of a frame that denotes a compressed message. */
 const RSV1 = 0x40;
 
-/** The bits of the first byte of a text frame that is a whole message. */
+/** The first byte of a text frame that is a whole message. */
 const WHOLE_TEXT = 0x81;
 
 /**
- * The beginning of an empty block. RFC 7692, section 7.2.1, leaves out the rest, which is the
- * same in all messages.
+ * The first byte of an empty block. The remaining four bytes are the same in all messages, and are
+ * omitted (RFC 7692, section 7.2.1).
  */
 const END = Buffer.from([0]);
 const REST = 4;
@@ -108,13 +112,14 @@ const REST = 4;
 const compressed = (text: Buffer): Buffer =>
   deflateRawSync(text, { finishFlush: constants.Z_SYNC_FLUSH });
 
-/** The compressed form of each piece and each shared part, for as long as it is in use. */
+/** The compressed form of each piece and each shared part, cached as long as the original is in use. */
 const pieces = new WeakMap<Buffer, Buffer>();
 const blocks = new WeakMap<Buffer, Buffer>();
 
 /**
- * A piece of one or more whole frames, with each text compressed for which that pays.
- * @returns the same buffer each time.
+ * Compresses the text of each frame in a piece, if that makes the frame smaller.
+ * @param piece one or more whole frames.
+ * @returns the same buffer for the same piece.
  */
 export function deflatedPiece(piece: Buffer): Buffer {
   if (piece.length < MIN_DEFLATED_BYTES) return piece;
@@ -122,7 +127,7 @@ export function deflatedPiece(piece: Buffer): Buffer {
   if (!deflated) {
     deflated = deflateFrames(piece);
     pieces.set(piece, deflated);
-    // It may come again, of a connection that held it.
+    // A connection that held the compressed piece may pass it in again.
     pieces.set(deflated, deflated);
   }
   return deflated;
@@ -149,8 +154,8 @@ function deflateFrames(piece: Buffer): Buffer {
 }
 
 /**
- * The frame of an answer, as {@link frameAround} makes it, with its shared part compressed.
- * @param frame one piece, or the beginning of a frame, its shared part and its end.
+ * Compresses the shared part of a response built by {@link frameAround}.
+ * @param frame one piece, or three pieces: the beginning of a frame, its shared part and its end.
  */
 export function deflatedAnswer(frame: readonly Buffer[]): readonly Buffer[] {
   const [start, shared, after] = frame;
@@ -163,7 +168,7 @@ export function deflatedAnswer(frame: readonly Buffer[]): readonly Buffer[] {
   return [Buffer.concat([head, before]), block, end];
 }
 
-/** Bytes in blocks without compression (RFC 1951, section 3.2.4). */
+/** Encodes bytes as uncompressed blocks (RFC 1951, section 3.2.4). */
 function stored(bytes: Buffer): Buffer {
   const parts: Buffer[] = [];
   for (let at = 0; at < bytes.length; at += MAX_STORED) {
@@ -176,7 +181,10 @@ function stored(bytes: Buffer): Buffer {
   return Buffer.concat(parts);
 }
 
-/** The head of a compressed text frame. @param size of its content, in bytes. */
+/**
+ * Builds the header of a compressed text frame.
+ * @param size size of the compressed payload, in bytes.
+ */
 function headOf(size: number): Buffer {
   const head = Buffer.alloc(size < 126 ? 2 : size < 65_536 ? 4 : 10);
   head[0] = WHOLE_TEXT | RSV1;
@@ -191,22 +199,22 @@ function headOf(size: number): Buffer {
   return head;
 }
 
-/** Frames that are more together are not copied for one socket, in bytes. */
+/** Maximum total size of frames that are copied for a single socket, in bytes. */
 const MAX_COPIED_BYTES = 16 * 1024;
 
 /**
- * Joins the frames that are due to a socket into one piece, as one write costs less
- * than several. Many sockets of a room get the same frames in one pass: these are
- * joined once for all of them.
+ * Joins the frames that are due for a socket into one piece, because one write costs less than
+ * several writes. Many sockets in a room receive the same frames in one pass: such frames are
+ * joined once for all of these sockets.
  */
 export class Joiner {
   #last: readonly Buffer[] = [];
   #joined: Buffer | undefined;
 
   /**
-   * @param frames at least two. They must not change any more.
-   * @param size how many bytes they have.
-   * @returns undefined if joining them costs more than it saves.
+   * @param frames at least two frames. The list must not be modified afterwards.
+   * @param size total size of the frames, in bytes.
+   * @returns the joined frames, or undefined if joining costs more than it saves.
    */
   join(frames: readonly Buffer[], size: number): Buffer | undefined {
     const isSame = sameItems(frames, this.#last);
@@ -220,7 +228,7 @@ export class Joiner {
     return this.#joined;
   }
 
-  /** Keeps nothing in memory. */
+  /** Releases the buffers of the last pass. */
   forget(): void {
     this.#last = [];
     this.#joined = undefined;

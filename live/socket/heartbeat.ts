@@ -7,24 +7,24 @@ const SILENT_INTERVALS = 2.4;
 interface HeartbeatPorts {
   readonly clock: Clock;
   readonly limits: {
-    /** In milliseconds. */
+    /** Timeout for logging in. This timeout and `pingInterval` are in milliseconds. */
     readonly authTimeout: number;
     readonly pingInterval: number;
   };
 }
 
-/** How often timeouts, expiries and pings are looked for, in milliseconds. */
+/** Interval of the checks for timeouts, expiries and pings, in milliseconds. */
 export const TICK = 250;
 
 /**
- * Who is looked at, and when. A walk over all connections in each tick would be most of what
- * a server with many idle people does.
+ * Schedules the checks of connections. On a server with many idle people, most of the work would
+ * otherwise be the iteration over all connections in every tick.
  */
 export class Agenda<T> {
-  /** By the number of the tick. */
+  /** The items to check, by tick number. */
   readonly #due = new Map<number, T[]>();
 
-  /** @param at a time on the clock, in milliseconds. */
+  /** @param at the time of the check on the clock, in milliseconds. */
   add(item: T, at: number): void {
     const tick = Math.ceil(at / TICK);
     const others = this.#due.get(tick);
@@ -32,7 +32,7 @@ export class Agenda<T> {
     else this.#due.set(tick, [item]);
   }
 
-  /** Takes out what is due at a time. */
+  /** Removes and returns the items that are due. */
   take(now: number): T[] {
     const due: T[] = [];
     for (const [tick, items] of this.#due) {
@@ -44,41 +44,47 @@ export class Agenda<T> {
   }
 }
 
-/** The state of a connection that time concerns. */
+/** The parts of a connection's state that determine its timeouts. */
 interface Beating {
   readonly login: Login | undefined;
-  /** When its last frame came. */
+  /** When the last frame from the client arrived. */
   readonly lastFrame: number;
-  /** Whether a message is carried out, or waits for its turn. */
+  /** Whether a message is being handled or is waiting for its turn. */
   readonly isAtWork: boolean;
 }
 
-/** Says what time asks of a connection. Intervals count on a clock that nothing sets. */
+/** Decides when a connection times out, expires or needs a ping. Intervals are measured on a monotonic clock. */
 export class Heartbeat {
   readonly #ports: HeartbeatPorts;
   readonly #opened: number;
   #lastPing: number;
-  /** When time may ask for something. */
-  #nextLook: number;
+  /** The earliest time at which something may be due. */
+  #nextCheck: number;
 
   constructor(ports: HeartbeatPorts) {
     this.#ports = ports;
     this.#opened = ports.clock.now();
     this.#lastPing = this.#opened;
-    this.#nextLook = this.#opened;
+    this.#nextCheck = this.#opened;
   }
 
-  /** When to look next, on the clock, in milliseconds. */
+  /** The time of the next check on the clock, in milliseconds. */
   get nextLook(): number {
-    return this.#nextLook;
+    return this.#nextCheck;
   }
 
-  /** The next look is at this time. */
-  lookAt(time: number): void {
-    this.#nextLook = time;
+  /**
+   * Schedules the next check.
+   * @param time on the clock, in milliseconds.
+   */
+  checkAt(time: number): void {
+    this.#nextCheck = time;
   }
 
-  /** @returns why the connection has to end; or "silent", "ping" or nothing. */
+  /**
+   * @returns an error code if the connection has to end, "silent" if the client has sent nothing
+   * for too long, "ping" if a ping is due, or undefined.
+   */
   look(
     now: number,
     { login, lastFrame, isAtWork }: Beating,
@@ -87,15 +93,16 @@ export class Heartbeat {
     const { authTimeout, pingInterval } = limits;
     const silentAt = lastFrame + SILENT_INTERVALS * pingInterval;
     if (!login) {
-      this.#nextLook = now + TICK;
-      // While a login is carried out, or waits for its turn, it is the client that waits.
+      this.#nextCheck = now + TICK;
+      // While a login is being handled or is waiting for its turn, the client is not responsible
+      // for the delay.
       if (now - this.#opened >= authTimeout && !isAtWork) return "auth.timeout";
     } else {
       const { expires = Infinity } = login.identity;
       const left = expires * 1000 - clock.date();
       if (left <= 0) return "auth.expired_token";
       const nextPing = this.#lastPing + pingInterval;
-      this.#nextLook = Math.min(now + left, nextPing, silentAt);
+      this.#nextCheck = Math.min(now + left, nextPing, silentAt);
     }
     if (now >= silentAt) return "silent";
     if (now - this.#lastPing < pingInterval) return undefined;

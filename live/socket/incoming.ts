@@ -6,19 +6,22 @@ import type { RawData, WebSocket } from "ws";
 import { type Clock, detach } from "../../db/runtime.js";
 import { Close } from "./frame.js";
 
-// Takes compressed messages (RFC 7692). The library can, too, but it would keep a compressor
-// of 100 KB for a connection, and use a thread for each message of a hundred bytes.
+// Handles compressed messages (RFC 7692). The ws library could do so as well, but would keep a
+// compressor of 100 KB per connection, and use a thread even for a message of a hundred bytes.
 
 const NAME = "permessage-deflate";
 
-/** The answer to an offer. Neither side refers to earlier messages, so neither keeps any. */
+/**
+ * The response to an offer of compression. Neither side refers to earlier messages, so neither side
+ * has to keep them.
+ */
 export const ACCEPTED = `${NAME}; server_no_context_takeover; client_no_context_takeover`;
 
-/** The parameters of an offer that this server can meet, of which a client may use any. */
+/** The parameters that this server supports in an offer. A client may use any of these parameters. */
 const KNOWN =
   /^(?:server_no_context_takeover|client_no_context_takeover|client_max_window_bits(?:="?(?:[89]|1[0-5])"?)?|server_max_window_bits="?15"?)$/;
 
-/** Whether a client offers compression that this server takes. */
+/** Whether a client offers compression that this server supports. */
 export function offersDeflate({ headers }: IncomingMessage): boolean {
   const offers = headers["sec-websocket-extensions"];
   if (!offers?.includes(NAME)) return false;
@@ -30,21 +33,21 @@ export function offersDeflate({ headers }: IncomingMessage): boolean {
   });
 }
 
-/** The end of a message that its sender leaves out (RFC 7692, section 7.2.2). */
+/** The end of a compressed message, which the sender omits (RFC 7692, section 7.2.2). */
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 type Done = (error: Error | null, bytes?: Buffer) => void;
 
 /**
- * Inflates the messages of one connection, one at a time: a chunk of a few KB may hold a
- * thousand messages that are large.
+ * Inflates the messages of one connection, one at a time, because a chunk of a few KB may contain a
+ * thousand messages that are large when inflated.
  */
 export class Inflation {
-  /** The largest message, in bytes. */
+  /** Maximum size of a message, in bytes. */
   most: number;
   /** Closes the connection. */
   onFault: (code: 1007 | 1009) => void = () => {};
-  /** Whether the connection takes no message now. */
+  /** Whether the connection currently accepts no message. */
   isFull = (): boolean => false;
   #parts: Buffer[] = [];
   #waiting: (() => void) | undefined;
@@ -53,7 +56,7 @@ export class Inflation {
     this.most = most;
   }
 
-  /** Lets a websocket use it, as the extensions of the library are used. */
+  /** Registers this object with a websocket, like the library's own extensions. */
   attach(ws: WebSocket): void {
     const { _extensions } = ws as unknown as {
       _extensions: Record<string, Inflation>;
@@ -61,20 +64,24 @@ export class Inflation {
     _extensions[NAME] = this;
   }
 
-  /** Takes a fragment of a message. @param isLast whether it is complete. */
+  /**
+   * Receives a fragment of a message.
+   * @param isLast whether the message is complete.
+   */
   decompress(bytes: Buffer, isLast: boolean, done: Done): void {
     this.#parts.push(bytes);
     this.#waiting = () => {
       if (isLast) this.#inflate(done);
       else done(null, Buffer.alloc(0));
     };
-    this.goOn();
+    this.resume();
   }
 
-  /** The connection may take a message again. */
-  goOn(): void {
+  /** Continues once the connection accepts messages again. */
+  resume(): void {
     if (!this.#waiting) return;
-    // The library goes on with the next message in this call, and expects it later.
+    // The library continues with the next message within this call, and expects the call to be
+    // asynchronous.
     const later = Promise.resolve().then(() => {
       const take = this.#waiting;
       if (!take || this.isFull()) return;
@@ -84,7 +91,7 @@ export class Inflation {
     detach(later);
   }
 
-  /** The library calls it when the connection ends. */
+  /** Called by the library when the connection ends. */
   cleanup(): void {
     this.#parts = [];
     this.#waiting = undefined;
@@ -108,13 +115,13 @@ export class Inflation {
   }
 }
 
-/** How many messages may wait before the socket is no longer read. */
+/** Maximum number of waiting messages before the socket is paused. */
 const MAX_WAITING = 64;
 
-/** How many frames of one chunk may be none to carry out before reading rests. */
+/** Maximum number of frames without a message in one chunk. If there are more, reading is paused. */
 const MAX_IDLE_FRAMES = 64;
 
-/** How long reading rests then, in milliseconds. */
+/** How long reading is paused after a chunk with too many frames without a message, in milliseconds. */
 const READ_PAUSE_MS = 1000;
 
 interface IncomingPorts {
@@ -122,42 +129,43 @@ interface IncomingPorts {
   readonly metrics: { received(): void } | undefined;
 }
 
-/** The connection that takes the messages. */
+/** The connection that receives the messages. */
 interface Owner {
   readonly ended: boolean;
-  /** Undefined before the login. */
+  /** Undefined before login. */
   readonly login: unknown;
-  /** The largest message that it takes, in bytes. */
+  /** Maximum size of a message that the connection accepts, in bytes. */
   readonly maxFrame: number;
-  /** Answers a ping. */
+  /** Responds to a ping. */
   pong(content: Buffer): void;
-  /** A message came while none was carried out. */
-  carryOut(): void;
+  /** Called when a message arrives while no message is being handled. */
+  handleWaiting(): void;
   close(code: number): void;
 }
 
 /**
- * Reads the messages of a websocket, which wait until they are carried out. It reads on
- * as long as few of them wait, so a client that sends without end fills its own memory.
+ * Reads the messages of a websocket, and queues them until they are handled. Stops reading while
+ * too many messages are queued, so that the remaining data from a client that sends endlessly stays
+ * in the client's memory.
  */
 export class Incoming {
   readonly #ws: WebSocket;
   readonly #inflation: Inflation | undefined;
   readonly #ports: IncomingPorts;
   readonly #owner: Owner;
-  /** Texts of messages; undefined for binary frames. */
+  /** The text of each queued message; undefined for a binary frame. */
   readonly #waiting: (string | undefined)[] = [];
-  /** The length of all texts that wait. */
+  /** Total length of the queued messages, in characters. */
   #waitingSize = 0;
-  /** Whether a message is carried out. */
+  /** Whether a message is being handled. */
   busy = false;
-  /** When the last frame came, on the clock. */
+  /** When the last frame arrived, on the clock. */
   lastFrame: number;
-  /** How many bytes came since the last message was complete; -1 in the chunk that completed it. */
+  /** Number of bytes received since the last complete message; -1 in the chunk that completed a message. */
   #collected = 0;
-  /** How many frames of the present chunk were none to carry out. */
+  /** Number of frames in the current chunk that carry no message to handle. */
   #idleFrames = 0;
-  /** Reading rests, as the client sends frames that have no use. */
+  /** Whether reading is paused because the client sends useless frames. */
   #resting = false;
 
   constructor(
@@ -182,21 +190,21 @@ export class Incoming {
     socket.on("data", this.#onData);
   }
 
-  /** How many messages wait. */
+  /** Number of queued messages. */
   get count(): number {
     return this.#waiting.length;
   }
 
-  /** Takes out the first message. */
+  /** Removes and returns the first queued message. */
   take(): string | undefined {
     const text = this.#waiting.shift();
     this.#waitingSize -= text?.length ?? 0;
-    // Emptied like this, a list gives its memory back. Most people are idle.
+    // Setting the length releases the list's memory, which matters because most people are idle.
     if (!this.#waiting.length) this.#waiting.length = 0;
     return text;
   }
 
-  /** Forgets the messages that wait. What is left to read is thrown away. */
+  /** Drops the queued messages. Data that arrives later is discarded. */
   end(): void {
     this.#waiting.length = 0;
     this.#waitingSize = 0;
@@ -229,14 +237,15 @@ export class Incoming {
     const text = isBinary ? undefined : textOf(bytes);
     this.#waiting.push(text);
     this.#waitingSize += text?.length ?? 0;
-    if (!this.busy) this.#owner.carryOut();
+    if (!this.busy) this.#owner.handleWaiting();
     this.readIfRoom();
   };
 
-  /** Runs after ws has taken a chunk. */
+  /** Runs after ws has processed a chunk. */
   readonly #onData = ({ length }: Buffer): void => {
     this.#collected = this.#collected < 0 ? 0 : this.#collected + length;
-    // ws would collect up to its own limit, which is for users with more rights.
+    // Without this check, ws would collect a message up to ws's own limit, which is meant for users
+    // with more rights.
     const { maxFrame } = this.#owner;
     if (this.#collected > 2 * maxFrame) this.#owner.close(Close.tooLarge);
     if (this.#idleFrames > MAX_IDLE_FRAMES) this.#rest();
@@ -262,12 +271,12 @@ export class Incoming {
   }
 
   /**
-   * Reads on, or stops: for at most one message of the largest size, and before
-   * login for any. What is then in memory is this, and a chunk that came with it.
+   * Resumes or pauses reading. At most one message of maximum size may be queued, and none before
+   * login. So memory holds at most that message, and the chunk in which it arrived.
    */
   readIfRoom(): void {
     const isFull = this.#isFull;
-    if (!isFull) this.#inflation?.goOn();
+    if (!isFull) this.#inflation?.resume();
     const stops = this.#resting || isFull;
     if (stops === this.#ws.isPaused) return;
     if (stops) this.#ws.pause();
@@ -275,7 +284,7 @@ export class Incoming {
   }
 }
 
-/** The text of a message. Bytes that are no UTF-8 are treated as a binary frame. */
+/** Returns the text of a message. Invalid UTF-8 is treated as a binary frame. */
 function textOf(bytes: Buffer): string | undefined {
   const text = bytes.toString("utf8");
   return text.includes("\ufffd") && !isUtf8(bytes) ? undefined : text;

@@ -3,21 +3,21 @@ import type { Clock } from "../../db/runtime.js";
 import { leftOf } from "../../plugins/http/connections.js";
 import { Close, deflatedAnswer, deflatedPiece, Joiner, pongFrame } from "./frame.js";
 
-/** How long an answer waits until the rights of its user are known, in milliseconds. */
+/** Maximum time that a response waits until the user's rights are certain, in milliseconds. */
 const RIGHTS_TIMEOUT_MS = 2000;
 
 /**
- * For how long pushes and answers may wait that were made before rights were lost, in
- * milliseconds: as long as a change of rights may take to be applied.
+ * Maximum age of pushes and responses that were created before a loss of rights, in milliseconds:
+ * the time within which a change to rights must be applied.
  */
 const RIGHTS_LAG_MS = 1000;
 
-/** A piece that waits to be sent. */
+/** A piece waiting to be sent. */
 interface Held {
   /** One or more frames. */
   readonly piece: Buffer;
   readonly frames: number;
-  /** When it was made. */
+  /** When the piece was created. */
   readonly at: number;
 }
 
@@ -29,24 +29,24 @@ interface Owner {
 }
 
 /**
- * The order of answers and pushes of a connection. Pushes wait while a message is carried
- * out, and leave after its answer. They also wait while it is in doubt which rights the user has.
+ * Orders a connection's responses and pushes. Pushes wait while a message is being handled, and are
+ * sent after the response. Pushes also wait while the user's rights are in doubt.
  */
 export class Outgoing {
   readonly #clock: Clock;
   readonly #owner: Owner;
-  /** Whether the client takes compressed frames. */
+  /** Whether the client accepts compressed frames. */
   readonly #deflates: boolean;
-  /** What waits for the answer to the present message, or for the end of a doubt. */
+  /** Pushes waiting for the response to the current message, or for the user's rights to become certain. */
   #held: Held[] = [];
   #heldSize = 0;
-  /** A message is carried out, and pushes wait for its answer. */
+  /** Whether a message is being handled, so that pushes wait for the response. */
   #answering = false;
-  /** Settles when the doubt ends or another one replaces it. */
+  /** Settles once the doubt ends or is replaced by another doubt. */
   #known: Promise<void> | undefined;
-  /** Since when the user may have lost a right; Infinity without a doubt. */
+  /** The earliest time at which the user may have lost a right; Infinity if there is no doubt. */
   #doubtedSince = Infinity;
-  /** When its user was last seen to have lost a right, and since when that may have been so. */
+  /** When a loss of rights was last noticed, and the earliest time at which the loss may have occurred. */
   #lostAt = -Infinity;
   #lostSince = Infinity;
 
@@ -56,54 +56,60 @@ export class Outgoing {
     this.#deflates = deflates;
   }
 
-  /** The bytes of all that waits. */
+  /** Total size of the waiting pushes, in bytes. */
   get heldSize(): number {
     return this.#heldSize;
   }
 
-  /** Whether a message is carried out whose answer comes before all pushes. */
+  /** Whether a message is being handled, so that pushes wait for the response. */
   get answering(): boolean {
     return this.#answering;
   }
 
-  /** Whether it is not known what the user may still get. */
+  /** Whether it is currently unknown what the user may still receive. */
   get isDoubted(): boolean {
     return this.#known !== undefined;
   }
 
-  /** Settles when the doubt ends or another one replaces it; undefined if there is none. */
+  /** Settles once the doubt ends or is replaced by another doubt; undefined if there is no doubt. */
   get known(): Promise<void> | undefined {
     return this.#known;
   }
 
-  /** Lets pushes wait for the answer to a message. @returns how many wait already. */
+  /**
+   * Makes pushes wait for the response to a message.
+   * @returns the number of pushes that are already waiting.
+   */
   beginAnswer(): number {
     this.#answering = true;
     return this.#held.length;
   }
 
   /**
-   * Sends an answer.
-   * @param frame one piece, or its beginning, the part that others share, and its end.
-   * @param earlier how many pushes waited already when the message was begun: they leave before.
+   * Sends a response.
+   * @param frame one piece, or three pieces: the beginning of the frame, the part shared with other
+   * connections, and the end.
+   * @param earlier number of pushes that were already waiting when the handling of the message
+   * began. These pushes are sent first.
    */
   answer(frame: readonly Buffer[], earlier: number): void {
-    // They waited for the end of a doubt, which came while the message was carried out.
+    // These pushes waited until the user's rights were certain, which happened while the message
+    // was being handled.
     this.#sendHeld(earlier);
     this.#owner.writer.sendAnswer(this.#deflates ? deflatedAnswer(frame) : frame);
   }
 
-  /** Pushes no longer wait for an answer. */
+  /** Stops making pushes wait for a response. */
   endAnswer(): void {
     this.#answering = false;
     this.#release();
   }
 
   /**
-   * Sends a push, after the answer to the present message if there is one, and after
-   * the end of a doubt.
-   * @param given one or more frames. Others may get the same buffer.
-   * @param isFirst whether it leaves before all others that wait.
+   * Sends a push, after the response to the current message if there is one, and once the user's
+   * rights are certain.
+   * @param given one or more frames. Other connections may share the buffer.
+   * @param isFirst whether to send the push before all other waiting pushes.
    */
   push(given: Buffer, frames: number, isFirst = false): void {
     const { ended, writer } = this.#owner;
@@ -121,10 +127,10 @@ export class Outgoing {
   }
 
   /**
-   * Holds pushes until it is known whether the user may still get them.
-   * @param since when the user may have lost a right.
-   * @param known settles after the promise of an earlier call.
-   * @throws what `known` rejects with: then they wait on.
+   * Holds pushes until it is known whether the user may still receive them.
+   * @param since the earliest time at which the user may have lost a right.
+   * @param known settles after the promises of all earlier calls.
+   * @throws if `known` rejects; pushes then stay held.
    */
   async holdUntil(since: number, known: Promise<void>): Promise<void> {
     this.#doubtedSince = Math.min(this.#doubtedSince, since);
@@ -136,7 +142,10 @@ export class Outgoing {
     if (!this.#answering) this.#release();
   }
 
-  /** Waits for the end of the doubt. @returns false if it does not come for some time. */
+  /**
+   * Waits until the user's rights are certain.
+   * @returns whether the doubt ended before the timeout.
+   */
   async isSure(): Promise<boolean> {
     let isLate = false;
     let stop = () => {};
@@ -146,7 +155,7 @@ export class Outgoing {
         resolve();
       });
     });
-    // Another doubt may have replaced the one that ended.
+    // Another doubt may have replaced the doubt that ended.
     while (this.#known && !isLate) {
       await Promise.race([this.#known.catch(() => {}), late]);
     }
@@ -155,28 +164,31 @@ export class Outgoing {
   }
 
   /**
-   * The user has lost a right. What was made since a doubt began shows as much as what was made
-   * before.
-   * @param since when that may have been, if it is known.
+   * Records that the user has lost a right. Anything created since the doubt began may reveal as
+   * much as anything created before the doubt.
+   * @param since the earliest time at which the right may have been lost; Infinity if unknown.
    */
   noteLoss(since: number): void {
     this.#lostAt = this.#clock.now();
     this.#lostSince = Math.min(since, this.#doubtedSince);
   }
 
-  /** Whether something that was made at some time may show what the user lost sight of long ago. */
+  /**
+   * Whether a push or response created at a given time is too old to be sent, because it may rely
+   * on rights that the user has lost since.
+   */
   isOld(at: number): boolean {
     const from = Math.min(at, this.#lostSince);
     return at <= this.#lostAt && this.#clock.now() - from > RIGHTS_LAG_MS;
   }
 
-  /** Forgets the pushes that wait. */
+  /** Drops the waiting pushes. */
   forget(): void {
     this.#held = [];
     this.#heldSize = 0;
   }
 
-  /** Sends a last frame, and what waits before it if its user may still see it. */
+  /** Sends a last frame, preceded by the waiting pushes if the user may still see them. */
   finish(frame: Buffer | undefined): void {
     if (this.#isOutdated) this.forget();
     this.#release();
@@ -185,19 +197,19 @@ export class Outgoing {
     writer.flush();
   }
 
-  /** Whether anything that waits may show something of which its user lost sight long ago. */
+  /** Whether any waiting push is too old to be sent, because it may rely on rights that the user has lost. */
   get #isOutdated(): boolean {
     return this.#held.some(({ at }) => this.isOld(at));
   }
 
-  /** Sends the pushes that wait, unless there is a doubt. */
+  /** Sends the waiting pushes, unless there is a doubt. */
   #release(): void {
     if (!this.isDoubted) this.#sendHeld(this.#held.length);
   }
 
   /**
-   * Sends the first of the pushes that wait. If they were made by rights that are over for
-   * long, the client connects again instead, and fetches what it may see.
+   * Sends the first waiting pushes. If any waiting push is too old to be sent, closes the
+   * connection instead: the client reconnects, and fetches what its user may see.
    */
   #sendHeld(count: number): void {
     if (count > 0 && this.#isOutdated) this.#owner.close(Close.tryAgainLater);
@@ -209,42 +221,45 @@ export class Outgoing {
 }
 
 interface WriterPorts {
-  /** Calls {@link SocketWriter.flush} of each writer that it was given. */
+  /** Calls {@link SocketWriter.flush} on each added writer. */
   readonly flushQueue: { add(writer: SocketWriter): void };
   readonly limits: { readonly maxUnsent: number };
   readonly metrics: { sent(frames: number): void } | undefined;
 }
 
-/** The connection that has the socket. */
+/** The connection that owns the socket. */
 interface Owner {
   readonly ended: boolean;
-  /** What it holds counts as unsent. */
+  /** Held pushes count as unsent. */
   readonly outgoing: { readonly heldSize: number };
-  /** The system has not taken a whole write. */
+  /** Called when the system has not accepted a whole write. */
   watchBacklog(): void;
-  /** Ends at once, as its client does not read. */
+  /** Ends the connection immediately, because its client does not read the sent data. */
   dropAsSlow(): void;
 }
 
 /**
- * Writes frames to a socket: all that become due within one turn of the event loop in
- * one write. It ends the connection of a client that does not read.
+ * Writes frames to a socket. All frames that become due within one turn of the event loop are sent
+ * in a single write. Ends the connection of a client that does not read the sent data.
  */
 export class SocketWriter {
   readonly #socket: Socket;
   readonly #ports: WriterPorts;
   readonly #owner: Owner;
-  /** Pieces to be written at the end of this turn of the event loop, of one or more frames. */
+  /** Pieces of one or more frames, to be written at the end of this turn of the event loop. */
   #out: Buffer[] = [];
   #outSize = 0;
   #outFrames = 0;
-  /** The content of a ping that has no answer yet. */
+  /** The payload of a ping to which no pong has been sent yet. */
   #pinged: Buffer | undefined;
-  /** The size of the last answer. It was asked for, so it is no sign of a slow reader. */
+  /**
+   * Size of the last response. The client requested the response, so a large response does not
+   * indicate a slow reader.
+   */
   #answerSize = 0;
-  /** The size of the answers since the client had taken all, without shared pushes. */
+  /** Total size of the responses since the client last had no unread data, without their shared parts. */
   #answersKept = 0;
-  /** The size of the last state of the world. The next one waits until it is read. */
+  /** Size of the last world state. The next state waits until the client has caught up. */
   #stateSize = 0;
 
   constructor(socket: Socket, ports: WriterPorts, owner: Owner) {
@@ -253,28 +268,28 @@ export class SocketWriter {
     this.#owner = owner;
   }
 
-  /** How many bytes wait until the client reads. */
+  /** Number of bytes that the client has not read yet. */
   get unsent(): number {
     return this.#socket.writableLength + this.#outSize + this.#owner.outgoing.heldSize;
   }
 
   /**
-   * How many of these bytes no other connection shares, at most. A push is one piece of
-   * memory for all connections that get it.
+   * Upper bound on the number of unread bytes that are not shared. A push is one buffer for all
+   * connections that receive it.
    */
   get kept(): number {
     return Math.min(this.unsent, this.#answersKept);
   }
 
   /**
-   * How much the system has left to send of the present write; 0 if nothing waits, and
-   * NaN if that is not known.
+   * Amount of data in the current write that the system has yet to send; 0 if nothing is waiting,
+   * and NaN if unknown.
    */
   get left(): number {
     return leftOf(this.#socket);
   }
 
-  /** Writes a piece in the next flush. */
+  /** Queues a piece for the next flush. */
   send(piece: Buffer, frames = 1): void {
     if (this.#owner.ended || this.dropIfSlow()) return;
     const isDue = this.#isDue;
@@ -285,8 +300,8 @@ export class SocketWriter {
   }
 
   /**
-   * Sends an answer.
-   * @param pieces of one frame; others share the second.
+   * Sends a response.
+   * @param pieces the pieces of one frame; the second piece is shared with other connections.
    */
   sendAnswer(pieces: readonly Buffer[]): void {
     this.#answerSize = 0;
@@ -296,12 +311,15 @@ export class SocketWriter {
     pieces.forEach((piece, i) => this.send(piece, i === 0 ? 1 : 0));
   }
 
-  /** The piece that was sent last is a state of the world. Its size is no sign of a slow reader. */
+  /** Records that the last piece sent is a world state, whose size does not indicate a slow reader. */
   noteState(size: number): void {
     this.#stateSize = size;
   }
 
-  /** Answers the last of several pings, as RFC 6455, section 5.5.3, allows. */
+  /**
+   * Queues a pong. If several pings are waiting, only the last ping receives a pong, as RFC 6455,
+   * section 5.5.3, allows.
+   */
   pong(content: Buffer): void {
     if (this.dropIfSlow()) return;
     const isDue = this.#isDue;
@@ -315,9 +333,9 @@ export class SocketWriter {
   }
 
   /**
-   * Ends the connection of a client that does not read, so that it takes no memory from
-   * others.
-   * @returns whether it has.
+   * Ends the connection of a client that does not read the sent data, so that unread data does not
+   * use up memory.
+   * @returns whether the client was too slow.
    */
   dropIfSlow(): boolean {
     const most = this.#ports.limits.maxUnsent + this.#answerSize + this.#stateSize;
@@ -327,8 +345,8 @@ export class SocketWriter {
   }
 
   /**
-   * Writes all frames that are due.
-   * @param joiner makes one piece of several; the same for all connections of a pass.
+   * Writes all due frames.
+   * @param joiner joins several pieces into one; shared by all connections in a pass.
    */
   flush(joiner = new Joiner()): void {
     const pieces = this.#out;
@@ -356,21 +374,21 @@ export class SocketWriter {
     if (this.#socket.writableLength > 0) this.#owner.watchBacklog();
   }
 
-  /** Whether the socket asks to wait until it has written. */
+  /** Whether the socket's buffer is full, so that writers should wait until it has drained. */
   get needsDrain(): boolean {
     return this.#socket.writableNeedDrain;
   }
 
-  /** Calls a function when the socket has written all. */
+  /** Calls a function once the socket has drained. */
   onceDrained(act: () => void): void {
     this.#socket.once("drain", act);
   }
 }
 
-/** How many sockets are written to before other work gets its turn. */
+/** Number of sockets written to before yielding to other work. */
 const SOCKETS_PER_SLICE = 500;
 
-/** How long that may take, in milliseconds: the frames of a socket may be large. */
+/** Maximum duration of a slice, in milliseconds: the frames for a socket may be large. */
 const MAX_SLICE_MS = 5;
 
 /** The writer of one connection. */
@@ -378,28 +396,28 @@ interface Due {
   flush(joiner: Joiner): void;
 }
 
-/** Gets how many seconds the first frame of a pass waited until all were written. */
+/** Receives the duration of each pass, from its first due frame to its last write. */
 interface PassMetrics {
   delivered(seconds: number): void;
 }
 
-/** After how many sockets the clock is read. */
+/** Number of sockets between two reads of the clock. */
 const SOCKETS_PER_CLOCK_READ = 32;
 
 /**
- * Writes due frames to connections. All frames that become due to a socket within one
- * turn of the event loop are one write, because a write costs more than all other work.
- * After each slice of sockets the event loop goes on, so that requests are served while
- * an event goes to thousands.
+ * Writes due frames to connections. All frames that become due for a socket within one turn of the
+ * event loop are sent in one write, because a write costs more than all other work. Yields to the
+ * event loop after each slice of sockets, so that requests are served while an event is sent to
+ * thousands of sockets.
  */
 export class FlushQueue {
   #due: Due[] = [];
   #next = 0;
   #since = 0;
-  /** How many connections were taken, and how many of them were written to. */
+  /** Number of connections added so far, and number of connections written to so far. */
   #added = 0;
   #written = 0;
-  /** The callers that wait until so many sockets were written to, in order. */
+  /** Callers waiting until `count` connections have been written to, in ascending order of `count`. */
   readonly #waiting: { count: number; resolve: () => void }[] = [];
   readonly #joiner = new Joiner();
   readonly #clock: Clock;
@@ -410,12 +428,12 @@ export class FlushQueue {
     this.#metrics = metrics;
   }
 
-  /** How many connections wait to be written to. */
+  /** Number of connections waiting to be written to. */
   get waiting(): number {
     return this.#due.length - this.#next;
   }
 
-  /** Takes the writer of a connection that has got its first frame. */
+  /** Adds the writer of a connection that has its first due frame. */
   add(writer: Due): void {
     this.#added++;
     if (this.#due.push(writer) > 1) return;
@@ -423,7 +441,7 @@ export class FlushQueue {
     this.#clock.soon(this.#run);
   }
 
-  /** Resolves when everything that is due now is written. */
+  /** Resolves once everything that is due now has been written. */
   async drained(): Promise<void> {
     const count = this.#added;
     if (this.#written === count) return;

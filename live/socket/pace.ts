@@ -1,13 +1,13 @@
 import type { Clock } from "../../db/runtime.js";
 
-/** Bounds a rate: a bucket that refills at a rate and holds a burst. */
+/** A rate limit: a bucket that refills at a rate and holds a burst. */
 export class TokenBucket {
   #tokens: number;
   #at: number;
 
   /**
-   * @param rate how many a second.
-   * @param burst how many times the rate may come at once.
+   * @param rate tokens per second.
+   * @param burst capacity of the bucket, as a multiple of the rate.
    */
   constructor(
     readonly rate: number,
@@ -18,7 +18,10 @@ export class TokenBucket {
     this.#at = clock.now();
   }
 
-  /** Takes tokens. @returns whether there were enough; otherwise it takes none. */
+  /**
+   * Takes tokens if there are enough, and otherwise none.
+   * @returns whether tokens were taken.
+   */
   take(count = 1): boolean {
     this.#refill();
     if (this.#tokens < count) return false;
@@ -26,7 +29,7 @@ export class TokenBucket {
     return true;
   }
 
-  /** Takes tokens, even in advance: the next caller waits for them. */
+  /** Takes tokens unconditionally, even if there are not enough: the next caller then has to wait for the refill. */
   spend(count: number): void {
     this.#refill();
     this.#tokens -= count;
@@ -39,40 +42,40 @@ export class TokenBucket {
     this.#at = now;
   }
 
-  /** Whether nothing was taken that is not refilled. */
+  /** Whether all tokens have been refilled. */
   get isFull(): boolean {
     this.#refill();
     return this.#tokens >= this.rate * this.burst;
   }
 
-  /** After how many milliseconds there is a token. */
+  /** Time until a token is available, in milliseconds. */
   get wait(): number {
     this.#refill();
     return Math.max(0, (1000 * (1 - this.#tokens)) / this.rate);
   }
 }
 
-/** A burst of commands is this many times the rate. */
+/** Burst of commands, as a multiple of the rate. */
 const COMMAND_BURST = 6;
 
 /**
- * How fast the messages of a connection are carried out. Messages above the rate are
- * refused, but refusals cost time as well. So they have the same rate, and beyond it
- * messages wait.
+ * Limits the rate at which a connection's messages are handled. Messages above the rate are
+ * refused. Refusals cost time as well, so they have a rate limit of the same size; messages above
+ * that limit wait.
  */
-export class Pace {
+export class FrameRateLimit {
   readonly #commands: TokenBucket;
   #refusals: TokenBucket | undefined;
 
-  /** @param rate how many commands a second are carried out. */
+  /** @param rate maximum number of commands per second. */
   constructor(clock: Clock, rate: number) {
     this.#commands = new TokenBucket(rate, COMMAND_BURST, clock);
   }
 
   /**
    * Counts a message.
-   * @returns whether the message may be carried out; undefined if it can be neither
-   *   carried out nor refused before {@link wait} has passed.
+   * @returns whether the message may be handled; undefined if the message can be neither handled
+   * nor refused before {@link wait} has passed.
    */
   take(): boolean | undefined {
     if (this.#commands.take()) return true;
@@ -80,25 +83,25 @@ export class Pace {
     return this.#refusals.take() ? false : undefined;
   }
 
-  /** After how many milliseconds to call {@link take} again. */
+  /** Time until {@link take} should be called again, in milliseconds. */
   get wait(): number {
     return this.#refusals?.wait ?? 0;
   }
 }
 
-/** How long messages may be carried out in one turn of the event loop, in milliseconds. */
+/** Maximum time spent on messages in one turn of the event loop, in milliseconds. */
 const TURN_BUDGET_MS = 4;
 
-/** How many connections that waited go on in one turn. */
+/** Number of waiting connections resumed per turn. */
 const RESUMED_PER_TURN = 8;
 
 /**
- * Shares the event loop between the messages of all connections and everything
- * else. Messages are often carried out in microtasks alone, so without it a client
- * that sends without end would stop the process.
+ * Shares the event loop between the messages of all connections and everything else. Messages are
+ * often handled in microtasks alone, so a client that sends endlessly would otherwise block the
+ * process.
  */
-export class Turns {
-  /** When the budget of this turn ends; 0 while it is unused. */
+export class LoopTurns {
+  /** When the budget of this turn ends; 0 if no message has been handled in this turn. */
   #end = 0;
   readonly #waiting: (() => void)[] = [];
   readonly #clock: Clock;
@@ -107,7 +110,10 @@ export class Turns {
     this.#clock = clock;
   }
 
-  /** Asks whether a message may be carried out. @returns a promise to wait for; undefined if it may be now. */
+  /**
+   * Requests a turn for a message.
+   * @returns a promise to wait for, or undefined if the message may be handled immediately.
+   */
   take(): Promise<void> | undefined {
     const now = this.#clock.now();
     if (this.#end === 0) {
@@ -130,25 +136,22 @@ export class Turns {
   };
 }
 
-/** How many buckets are kept at most. Beyond it, the older half goes. */
+/** Maximum number of buckets. When the maximum is reached, the older half of the buckets is evicted. */
 const MAX_BUCKETS = 100_000;
 
-/** The number of buckets from which on full ones are removed. */
+/** Minimum number of buckets before full buckets are removed. */
 const SWEPT_BUCKETS = 1000;
 
-/**
- * A rate for each of many keys. A bucket is kept until it is full again: from then on it
- * is like a new one.
- */
+/** A rate limit for each of many keys. A full bucket is removed, because it is equivalent to a new bucket. */
 export class Buckets {
-  /** The oldest comes first. */
+  /** The buckets by key, oldest first. */
   readonly #buckets = new Map<string, TokenBucket>();
-  /** With how many buckets the full ones are forgotten. */
+  /** Number of buckets that triggers the next removal of full buckets. */
   #sweepAt = SWEPT_BUCKETS;
 
   /**
-   * @param rate how many a second.
-   * @param burst how many times the rate may come at once.
+   * @param rate tokens per second.
+   * @param burst capacity of a bucket, as a multiple of the rate.
    */
   constructor(
     readonly clock: Clock,
@@ -156,12 +159,14 @@ export class Buckets {
     readonly burst: number,
   ) {}
 
-  /** How many buckets are kept. */
   get size(): number {
     return this.#buckets.size;
   }
 
-  /** Takes tokens of a key. @returns whether there were enough; otherwise it takes none. */
+  /**
+   * Takes tokens for a key if there are enough, and otherwise none.
+   * @returns whether tokens were taken.
+   */
   take(key: string, count: number): boolean {
     return this.#of(key).take(count);
   }
@@ -176,7 +181,10 @@ export class Buckets {
     return bucket;
   }
 
-  /** Forgets the full ones. It runs again with twice as many, so each costs little. */
+  /**
+   * Removes full buckets. The next sweep runs once there are twice as many buckets, so that the
+   * amortized cost is low.
+   */
   #sweep(): void {
     const buckets = this.#buckets;
     for (const [key, bucket] of buckets) {

@@ -9,24 +9,27 @@ import {
   problemOf,
   rateLimited,
 } from "../rules/problems.js";
-import type { Connection, Message } from "./connection.js";
+import type { Connection, ReceivedFrame } from "./connection.js";
 import { Close, frameAround, textFrame } from "./frame.js";
 import type { Login } from "./login-state.js";
 
-/** A command as it came. */
+/** A command as received. */
 export interface Order {
   readonly action: unknown;
   readonly payload: unknown;
-  /** The changes of the payload by parsing; undefined without any. */
+  /** Returns a fault for each value in the payload that parsing has changed, or undefined if there are none. */
   readonly losses: () => Faults | undefined;
 }
 
-/** Carries out a command. It throws at once if there is no such command, and otherwise rejects. */
+/** Runs a command. Throws synchronously if the command does not exist; all other errors are rejections. */
 export type Dispatch = (connection: Connection, login: Login, order: Order) => Promise<unknown>;
 
-/** The ports of messages. */
+/** Ports of the message handler. */
 export interface MessagePorts {
-  /** Logs a connection in. @returns the frame of the answer, in pieces. */
+  /**
+   * Logs a connection in.
+   * @returns the frame of the response, in pieces.
+   */
   readonly logIn: (connection: Connection, payload: unknown) => Promise<readonly Buffer[]>;
   readonly dispatch: Dispatch;
   readonly metrics:
@@ -37,21 +40,21 @@ export interface MessagePorts {
     | undefined;
 }
 
-/** A message that is no JSON array, or that is nested too deep to be answered. */
+/** The error for a message that is not a JSON array, or that is nested too deeply to be answered. */
 const invalidMessage = () => new LiveError("protocol.invalid_message");
 
-/** A request as it came. */
+/** A request as received. */
 interface Request {
   readonly text: string;
   readonly action: unknown;
-  /** As it was written; undefined if it has none. */
+  /** The id as JSON, as it is sent back; undefined if the request has no id. */
   readonly id: string | undefined;
   readonly payload: unknown;
   readonly elements: readonly unknown[];
 }
 
 /**
- * Reads a message: `[action, id, payload]`, or `[action, payload]`.
+ * Parses a message: `[action, id, payload]`, or `[action, payload]`.
  * @throws {LiveError}
  */
 function readRequest(text: string | undefined): Request {
@@ -71,9 +74,10 @@ function readRequest(text: string | undefined): Request {
 }
 
 /**
- * The second element of a message, to be sent back. Numbers, and values that may contain
- * some, are sent as they were written: a double may not hold them.
- * @throws {Error} if it is nested too deep.
+ * Returns the second element of a message as JSON, to be sent back. Numbers, and values that may
+ * contain numbers, are sent back as originally written, because a double may not represent them
+ * exactly.
+ * @throws {Error} if the element is nested too deeply.
  */
 function echoOf(text: string, elements: readonly unknown[]): string {
   const [, id] = elements;
@@ -84,18 +88,22 @@ function echoOf(text: string, elements: readonly unknown[]): string {
   return elementIn(text, 1, elements.length);
 }
 
-/** The text of an error frame. */
+/** Builds the text of an error frame. */
 function errorText(error: LiveError, id: string | undefined): string {
   const problem = JSON.stringify(problemOf(error));
   return id === undefined ? `["error",${problem}]` : `["error",${id},${problem}]`;
 }
 
 /**
- * Makes the function that carries out messages.
- * @returns a function that gives the frame of the answer, in pieces. It rejects with unexpected errors.
+ * Creates the function that handles messages.
+ * @returns a function that returns the frame of the response, in pieces, and rejects with
+ * unexpected errors.
  */
 export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
-  return async (connection: Connection, { text, allowed }: Message): Promise<readonly Buffer[]> => {
+  return async (
+    connection: Connection,
+    { text, allowed }: ReceivedFrame,
+  ): Promise<readonly Buffer[]> => {
     let request: Request | undefined;
     try {
       request = readRequest(text);
@@ -104,10 +112,10 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
     } catch (error) {
       const refusal = liveErrorOf(error, request?.action);
       if (!refusal) throw error;
-      // A read after the write failed.
+      // A read failed after the write, so the command may have taken effect.
       const isDone = refusal.code === "server.unavailable" && connection.loop.hasWritten;
       const known = isDone ? doubtful() : refusal;
-      // Clients come back when a connection ends. After an error they would wait.
+      // Clients reconnect when a connection ends. If they received only an error, they would wait.
       if (!connection.login && known.code === "server.unavailable") {
         connection.closeAfterAnswer(Close.tryAgainLater);
       }
@@ -146,14 +154,17 @@ export function messageHandler({ logIn, dispatch, metrics }: MessagePorts) {
   }
 }
 
-/** Up to how many characters a message is compared with its own JSON: to scan a text takes five times as long. */
+/**
+ * Maximum length of a message that is compared with its re-encoded JSON, in characters. The
+ * comparison usually avoids scanning the message, which takes five times as long.
+ */
 const MAX_COMPARED_CHARACTERS = 4000;
 
-/** The values that differ from the client's text after the payload is parsed. */
+/** Returns a fault for each value in the payload that parsing has changed, or undefined if there are none. */
 function lossesIn({ text, elements }: Request): Faults | undefined {
   const { length } = elements;
   if (length === 1) return undefined;
-  // Most clients write it as JSON.stringify() does, which loses nothing.
+  // Most clients use JSON.stringify(), whose output is parsed without losses.
   if (text.length <= MAX_COMPARED_CHARACTERS && JSON.stringify(elements) === text) return undefined;
   return findLosses(elementIn(text, length - 1, length))?.faults;
 }

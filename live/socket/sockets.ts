@@ -8,49 +8,53 @@ import { networkOf } from "../../plugins/limits/guests.js";
 import { LiveError, problemOf, unavailable } from "../rules/problems.js";
 import type { Backlog } from "./backlog.js";
 import { Connection, type ConnectionPorts } from "./connection.js";
-import { throwOut } from "./endings.js";
+import { endWithError } from "./endings.js";
 import { Close, pushFrame } from "./frame.js";
 import { Agenda, TICK } from "./heartbeat.js";
 import { Inflation } from "./incoming.js";
-import { Turns } from "./pace.js";
+import { LoopTurns } from "./pace.js";
 import { messageHandler, type MessagePorts } from "./requests.js";
-import type { Refused } from "./upgrade.js";
+import type { RefusedUpgrade } from "./upgrade.js";
 
-/** The least bound, for servers that take few websockets. */
+/** Lower bound of the limit per network, for servers that accept few websockets. */
 const MIN_SOCKETS = 100;
 
-/** A websocket, with the address of its client. */
+/** A websocket and its client's address. */
 interface Addressed {
   readonly address: string;
 }
 
 /**
- * The websockets of a process that have not logged in, by the network of their client. A login
- * takes milliseconds, so few wait, also when a whole venue comes through one address at once.
+ * The websockets of a process that have not logged in, by their clients' networks. A login takes
+ * milliseconds, so only a few websockets are waiting at a time, even when a whole venue connects
+ * through one address.
  */
 export class Waiting {
   readonly #most: number;
   readonly #sockets = new Set<Addressed>();
   readonly #counts = new Map<string, number>();
 
-  /** @param connections how many websockets the process takes; one network has a tenth of them. */
+  /**
+   * @param connections maximum number of websockets in the process; a single network may have a
+   * tenth of that number waiting.
+   */
   constructor(connections: number) {
     this.#most = Math.max(MIN_SOCKETS, Math.floor(connections / 10));
   }
 
-  /** Whether no other websocket from an address may wait. This machine has no bound. */
+  /** Whether another websocket from an address would exceed the limit. Clients on this machine are not limited. */
   isFull(address: string): boolean {
     const network = networkOf(address);
     return network !== undefined && this.#countOf(network) >= this.#most;
   }
 
-  /** A websocket has opened. */
+  /** Adds a websocket that has opened. */
   add(socket: Addressed): void {
     this.#sockets.add(socket);
     this.#count(socket, 1);
   }
 
-  /** A websocket has logged in or closed; afterwards, calls with it change nothing. */
+  /** Removes a websocket that has logged in or closed. Idempotent. */
   delete(socket: Addressed): void {
     if (this.#sockets.delete(socket)) this.#count(socket, -1);
   }
@@ -68,12 +72,12 @@ export class Waiting {
   }
 }
 
-/** How long a client may take to read about a fault of the server, in milliseconds. */
+/** How long a client has to read the error after a server fault, in milliseconds. */
 const FATAL_DELAY_MS = 500;
 
 const problemFrame = (error: LiveError): Buffer => pushFrame("error", problemOf(error));
 
-/** The ports of connections to the other floors. */
+/** The ports of connections to the other layers. */
 interface SocketPorts extends MessagePorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -86,14 +90,14 @@ interface SocketPorts extends MessagePorts {
   readonly backlog: Backlog;
   /** Whether people are logged in to a world. */
   readonly hasPeople: (world: string) => boolean;
-  /** A connection takes no messages and gets no pushes any more. */
+  /** Called when a connection no longer handles messages or receives pushes. */
   readonly leave: (connection: Connection) => void;
-  /** Does something, and repeats it while the store fails. It never rejects. */
+  /** Runs an action, and retries it while the store fails. Never rejects. */
   readonly persist: (
     act: () => Promise<unknown>,
     options: { isOver: () => boolean },
   ) => Promise<void>;
-  /** A connection of a world was dropped, because it did not read. */
+  /** Called when a connection in a world is dropped because its client did not read the sent data. */
   readonly onSlow: (world: string) => void;
   readonly metrics:
     | (NonNullable<MessagePorts["metrics"]> & {
@@ -104,14 +108,14 @@ interface SocketPorts extends MessagePorts {
     | undefined;
 }
 
-/** Gives sockets to the live layer, and looks after the connections over them. */
+/** Opens connections for sockets, and supervises them. */
 export class Sockets {
   readonly #ports: SocketPorts;
-  readonly #around: ConnectionPorts;
-  readonly #looks = new Agenda<Connection>();
+  readonly #connectionPorts: ConnectionPorts;
+  readonly #checks = new Agenda<Connection>();
   readonly #waiting: Waiting;
   #stopTicks = () => {};
-  /** By how much the date was ahead of the clock that nothing sets, when all were looked at. */
+  /** The difference between the system clock and the monotonic clock at the last full check, in milliseconds. */
   #ahead: number;
 
   constructor(ports: SocketPorts) {
@@ -119,14 +123,14 @@ export class Sockets {
     const { clock, random, flushQueue, backlog, limits, metrics, log } = ports;
     this.#ahead = clock.date() - clock.now();
     this.#waiting = new Waiting(limits.maxConnections);
-    this.#around = {
+    this.#connectionPorts = {
       clock,
       random,
       flushQueue,
       backlog,
       limits,
       metrics,
-      turns: new Turns(clock),
+      turns: new LoopTurns(clock),
       handle: messageHandler({
         ...ports,
         logIn: async (connection, payload) => {
@@ -139,7 +143,7 @@ export class Sockets {
         ports.leave(connection);
         log.debug({ connection: connection.id, code }, "websocket ended");
       },
-      lookAt: (connection, at) => this.#looks.add(connection, at),
+      lookAt: (connection, at) => this.#checks.add(connection, at),
       onClosed: (connection) => {
         ports.sockets.delete(connection.id);
         this.#waiting.delete(connection);
@@ -154,8 +158,11 @@ export class Sockets {
     this.#tickLater();
   }
 
-  /** Why no websocket from an address is taken now; undefined if it is. */
-  refusalOf(address: string): Refused | undefined {
+  /**
+   * Returns the response with which websockets from an address are currently refused, or undefined
+   * if websockets from that address are accepted.
+   */
+  refusalOf(address: string): RefusedUpgrade | undefined {
     if (this.#ports.sockets.size >= this.#ports.limits.maxConnections) {
       return { status: 503, detail: "Too many websockets are open." };
     }
@@ -166,10 +173,10 @@ export class Sockets {
 
   /**
    * Opens a connection.
-   * @param world the id that its address names.
-   * @param address of the client.
-   * @param deflates whether it negotiated compression.
-   * @param base the URL of the server as the client reached it.
+   * @param world the world id in the request URL.
+   * @param address the client's address.
+   * @param deflates whether the client negotiated compression.
+   * @param base the URL by which the client reached the server.
    */
   open(
     world: string,
@@ -181,18 +188,26 @@ export class Sockets {
   ): void {
     const inflation = deflates ? new Inflation(this.#ports.limits.maxFrame) : undefined;
     inflation?.attach(ws);
-    const connection = new Connection(world, ws, socket, address, this.#around, inflation, base);
+    const connection = new Connection(
+      world,
+      ws,
+      socket,
+      address,
+      this.#connectionPorts,
+      inflation,
+      base,
+    );
     const { id } = connection;
     const { sockets, log, store, hasPeople, persist } = this.#ports;
     sockets.set(id, connection);
     this.#waiting.add(connection);
-    this.#looks.add(connection, connection.nextLook);
+    this.#checks.add(connection, connection.nextLook);
     log.debug({ connection: id, world }, "websocket opened");
-    // A login looks at the world in any case.
+    // If people are in the world, the check can wait for the login.
     if (hasPeople(world)) return;
     const look = async () => {
       const found = await store.worlds.get(world);
-      if (!found) throwOut(connection, "world.unknown_world");
+      if (!found) endWithError(connection, "world.unknown_world");
     };
     detach(persist(look, { isOver: () => connection.ended }));
   }
@@ -202,7 +217,7 @@ export class Sockets {
     const about = { err: error, connection: connection.id };
     if (error instanceof StoreError && error.problem === "unusable") {
       log.warn(about, "the store cannot be used");
-      // The client comes back, to another server if a load balancer knows one.
+      // The client reconnects, perhaps to another server behind a load balancer.
       connection.finish(problemFrame(unavailable()), Close.tryAgainLater);
     } else {
       log.error(about, "a command failed");
@@ -217,17 +232,17 @@ export class Sockets {
       this.#tickLater();
       const now = clock.now();
       const ahead = clock.date() - now;
-      // The system has set its date, so any token may have expired.
+      // The system clock was changed, so any token may have expired.
       const wasSet = Math.abs(ahead - this.#ahead) > TICK;
       if (wasSet) this.#ahead = ahead;
-      const due = this.#looks.take(now);
+      const due = this.#checks.take(now);
       for (const connection of wasSet ? [...sockets.values()] : due) {
-        // A look that was brought forward has another entry.
+        // If a connection's check was brought forward, its old entry is still in the agenda.
         const isDue = wasSet || connection.nextLook <= now;
         if (!isDue || !sockets.has(connection.id)) continue;
         const reason = connection.tick(now);
-        if (reason) throwOut(connection, reason);
-        this.#looks.add(connection, connection.nextLook);
+        if (reason) endWithError(connection, reason);
+        this.#checks.add(connection, connection.nextLook);
       }
       backlog.look();
     });
@@ -240,22 +255,25 @@ export class Sockets {
   }
 }
 
-/** In how many steps websockets are closed. */
+/** Number of steps in which websockets are closed. */
 const CLOSE_STEPS = 30;
 
-/** How long the steps take at most, in milliseconds. */
+/** Maximum total duration of the steps, in milliseconds, if another process can accept the clients. */
 const CLOSE_SPREAD_MS = 3000;
-/** The same where no other process takes the clients: they only wait for the next server. */
+/**
+ * Maximum total duration of the steps, in milliseconds, if no other process can accept the clients
+ * and they only wait for the next server.
+ */
 const CLOSE_SPREAD_ALONE_MS = 300;
 
 /**
- * Closes all websockets in steps, each by the closing handshake. Clients connect
- * again elsewhere, or here when the next server listens. If all came at once, they
- * would overload another process.
- * @param sockets the open ones.
+ * Closes all websockets in steps, each with a closing handshake. Clients reconnect to another
+ * process, or to this address once the next server listens. If all clients reconnected
+ * simultaneously, they would overload the process that accepts them.
+ * @param sockets the open websockets, by connection id.
  * @param isAlone whether there is no other process.
- * @param timeout how long the server waits before it stops, in milliseconds. The
- *   steps take a part of it, and so does the wait for clients that do not answer.
+ * @param timeout how long the server waits before it stops, in milliseconds. Part of that time is
+ * used for the steps, and another part for waiting for clients that do not respond.
  */
 export async function closeAll(
   clock: Clock,

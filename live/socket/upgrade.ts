@@ -6,33 +6,36 @@ import { endWith, whenItsTurn } from "../../plugins/http/connections.js";
 import { problemOf } from "../../plugins/http/errors.js";
 import { faultOf, isHost, originForm } from "../../plugins/http/protocol.js";
 
-/** Where the websocket of a world is, with or without a slash at its end. */
+/** The path of a world's websocket, with or without a trailing slash. */
 const PATH = /^\/ws\/world\/([^/?#]+)\/?(?:\?.*)?$/;
 
-/** The answer to a request for a websocket that is not taken now. */
-export interface Refused {
+/** The response to a websocket request that is currently refused. */
+export interface RefusedUpgrade {
   readonly status: 429 | 503;
   readonly detail: string;
 }
 
-/** The ports that decide about upgrades. */
-export interface UpgradeOptions {
+/** Options for accepting websocket upgrades. */
+export interface WebsocketUpgradeOptions {
   sockets: WebSocketServer;
-  /** Why no websocket is taken now; undefined if it is. */
-  refuse: (request: IncomingMessage) => Refused | undefined;
+  /** Returns the response with which a websocket is currently refused, or undefined if the websocket is accepted. */
+  refuse: (request: IncomingMessage) => RefusedUpgrade | undefined;
   onOpen: (ws: WebSocket, socket: Duplex, world: string, request: IncomingMessage) => void;
 }
 
 /**
- * Takes the websockets of a server. Any other request with an `Upgrade` header is
- * answered as if it had none, as RFC 9110, section 7.8, allows: some clients of
- * HTTP/1.1 offer `h2c` with every request.
+ * Accepts websockets on a server. Any other request with an `Upgrade` header is handled as if it
+ * had no such header, as RFC 9110, section 7.8, allows: some HTTP/1.1 clients offer `h2c` with
+ * every request.
  */
-export function acceptUpgrades(server: Server, { sockets, refuse, onOpen }: UpgradeOptions): void {
+export function acceptUpgrades(
+  server: Server,
+  { sockets, refuse, onOpen }: WebsocketUpgradeOptions,
+): void {
   server.on("upgrade", (request: IncomingMessage, socket: Duplex, head: Buffer) => {
-    // Node.js no longer listens.
+    // Node.js has removed its own error listener.
     socket.on("error", destroy);
-    // Earlier requests of the connection may still wait for their answers.
+    // Earlier requests on the connection may still be waiting for their responses.
     whenItsTurn(socket as Socket, () => {
       if (socket.destroyed) return;
       const world = worldIn(request);
@@ -41,7 +44,7 @@ export function acceptUpgrades(server: Server, { sockets, refuse, onOpen }: Upgr
         asPlainRequest(server, request, socket as Socket, head);
         return;
       }
-      // RFC 6455, section 4.2.1.
+      // Required by RFC 6455, section 4.2.1.
       if (request.httpVersion !== "1.1") {
         refuseWith(socket, 400, "A websocket needs HTTP/1.1.");
         return;
@@ -62,12 +65,15 @@ export function acceptUpgrades(server: Server, { sockets, refuse, onOpen }: Upgr
   });
 }
 
-/** A listener of its own would keep the request in memory for as long as the socket. */
+/**
+ * One function for all sockets, because a closure per socket would keep the socket's request in
+ * memory as long as the socket exists.
+ */
 function destroy(this: Duplex): void {
   this.destroy();
 }
 
-/** The world whose websocket a request is for. */
+/** Returns the id of the world whose websocket is requested, or undefined if the request is for something else. */
 function worldIn(request: IncomingMessage): string | undefined {
   const { method, headers } = request;
   if (method !== "GET" || headers.upgrade?.toLowerCase() !== "websocket") {
@@ -83,18 +89,18 @@ function worldIn(request: IncomingMessage): string | undefined {
 }
 
 /**
- * Whether {@link acceptUpgrades} should get a request with an `Upgrade` header. Node.js
- * 24.9 and newer ask, because there the socket of a request with a body cannot be given
- * back. They answer such a request as if it offered nothing. They would lose the requests
- * pipelined behind it, so other offers come here.
+ * Whether to pass a request with an `Upgrade` header to {@link acceptUpgrades}. Node.js 24.9 and
+ * newer call this function. These versions cannot hand the socket of a request with a body back to
+ * the HTTP server, so they handle such a request themselves, as if it had no such header. All other
+ * offers are handled here, because Node.js would lose the requests pipelined behind them.
  */
 export const isTaken = ({ headers }: IncomingMessage): boolean =>
   headers["transfer-encoding"] === undefined && !Number(headers["content-length"] ?? 0);
 
-/** Headers of an offer to use another protocol. */
+/** Headers with which a client offers to use another protocol. */
 const OFFER = new Set(["upgrade", "http2-settings"]);
 
-/** Gives a connection back to the HTTP server, as if the client had not offered anything. */
+/** Hands a connection back to the HTTP server, as if the client had offered nothing. */
 function asPlainRequest(
   server: Server,
   { method, url, httpVersion, rawHeaders }: IncomingMessage,
@@ -108,7 +114,7 @@ function asPlainRequest(
     if (OFFER.has(lower)) continue;
     lines.push(`${name}: ${lower === "connection" ? withoutOffer(value) : value}`);
   }
-  // The parser read headers as Latin-1.
+  // The parser decoded headers as Latin-1.
   const start = Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1");
   socket.unshift(Buffer.concat([start, head]));
   server.emit("connection", socket);
@@ -121,10 +127,10 @@ const withoutOffer = (connection: string): string =>
     .filter((option) => !OFFER.has(option.toLowerCase()))
     .join(", ") || "keep-alive";
 
-/** The last answer of a connection: it is refused as a websocket. */
+/** Refuses a websocket. The connection ends after this response. */
 function refuseWith(
   socket: Duplex,
-  status: 400 | Refused["status"],
+  status: 400 | RefusedUpgrade["status"],
   detail: string,
   retryAfter = "",
 ): void {
@@ -138,8 +144,8 @@ function refuseWith(
 }
 
 /**
- * The URL of the server as the client of a websocket reached it, without a slash at its end.
- * @param isProxied whether headers of a proxy count.
+ * Returns the URL by which the client of a websocket reached the server, without a trailing slash.
+ * @param isProxied whether to trust proxy headers.
  */
 export function socketBase({ headers, socket }: IncomingMessage, isProxied: boolean): string {
   const forwarded = (name: string): string | undefined => {

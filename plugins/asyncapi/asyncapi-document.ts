@@ -6,7 +6,7 @@ import { version } from "../../schemas/plain/version.js";
 import { messagesOfChannel } from "./asyncapi-messages.js";
 import { schemasFor } from "./schemas.js";
 
-/** The permission of each command, in words for people. */
+/** The permission that each command requires, in plain language. */
 export type Requirements = Readonly<Record<CommandName, string>>;
 
 const channel = { $ref: "#/channels/world" };
@@ -14,7 +14,7 @@ const messageRef = (key: string) => ({
   $ref: `#/channels/world/messages/${key}`,
 });
 
-/** The client sends a frame, and gets one of the answers. */
+/** Describes a frame that the client sends and the responses to it. */
 const command = (
   name: string,
   answers: readonly string[],
@@ -29,7 +29,7 @@ const command = (
   reply: { channel, messages: answers.map(messageRef) },
 });
 
-/** The server sends a frame without a request. */
+/** Describes an unsolicited frame from the server. */
 const push = (title: string, summary: string, ...keys: string[]): JsonObject => ({
   action: "send",
   channel,
@@ -52,7 +52,7 @@ function operations(requirements: Requirements | undefined): JsonObject {
     });
   }
   for (const [name, { summary }] of Object.entries(pushes)) {
-    // The answer to authenticate.
+    // `authenticated` is the response to `authenticate`, not a push.
     if (name === "authenticated") continue;
     all[`push.${name}`] = push(name, `${summary}.`, `push.${name}`);
   }
@@ -72,7 +72,7 @@ function operations(requirements: Requirements | undefined): JsonObject {
   return all;
 }
 
-/** The server as clients see it; a variable where its address is not known. */
+/** Describes the server as clients see it. If the public URL is unknown, the host is a variable. */
 function serverOf(publicUrl: string | undefined, tls: string, plain: string): JsonObject {
   if (publicUrl === undefined) {
     return {
@@ -91,18 +91,18 @@ function serverOf(publicUrl: string | undefined, tls: string, plain: string): Js
   };
 }
 
-/** The server, as clients find its websocket and its change feed. */
+/** Describes the server addresses of the websocket and the change feed. */
 export const serversOf = (publicUrl: string | undefined): JsonObject => ({
   foyer: serverOf(publicUrl, "wss", "ws"),
   http: serverOf(publicUrl, "https", "http"),
 });
 
 /**
- * The websocket as an AsyncAPI 3.0 document, which looks from the server's side: it
- * receives commands and sends pushes.
- * @param options.version the version of Foyer.
- * @param options.publicUrl PUBLIC_URL, if it is set.
- * @param options.requirements becomes `x-requires` of the operation of each command.
+ * Returns the AsyncAPI 3.0 document for the websocket and the change feed, from the server's
+ * perspective: the server receives commands and sends pushes.
+ * @param options.version Foyer's version.
+ * @param options.publicUrl PUBLIC_URL, if set.
+ * @param options.requirements the `x-requires` value for each command's operation.
  */
 export function asyncapiDocument({
   version,
@@ -169,15 +169,15 @@ export function asyncapiDocument({
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** The websocket as an AsyncAPI 3.0 document. */
+    /** Returns the AsyncAPI 3.0 document for the websocket and the change feed. */
     asyncapi(): JsonObject;
   }
 }
 
-/** Describes the websocket, for `/api/v1/asyncapi.json` and for the page about it. */
+/** Provides `app.asyncapi`, for `/api/v1/asyncapi.json` and the websocket's documentation page. */
 export default fp<{
   publicUrl: string | undefined;
-  /** The permission of each command; without it the document leaves permissions out. */
+  /** The permission that each command requires; omitted from the document if not set. */
   requirements?: Requirements;
 }>(
   async (app, { publicUrl, requirements }) => {

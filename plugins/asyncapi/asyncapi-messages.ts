@@ -2,22 +2,22 @@ import { pascalCase } from "../../schemas/feed-data.js";
 import {
   commonErrors,
   loginErrors,
-  strangeErrors,
-  unaskedErrors,
+  nonCommandErrors,
+  unsolicitedErrors,
 } from "../../schemas/live/errors.js";
 import { type CommandName, commands, Login, pushes } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { titled, toAsyncapiSchema, unsupportedErrors } from "./schemas.js";
 
-// Every frame as a message. Its key joins the kind of frame and the command
-// or push: `command.room.create` and `push.room.create` are different things.
+// Describes every frame as a message. A message's key combines the frame's kind with the name of
+// the command or push, because `command.room.create` and `push.room.create` are different messages.
 
 const id = { $ref: "#/components/schemas/CommandId" };
 const anything = { description: "Any JSON." };
 
 /**
- * A JSON array with exactly these elements, as JSON Schema draft 7 writes it.
- * @param title what generators call it, such as `RoomCreateCommand`.
+ * Builds the schema of a JSON array with exactly these elements, in JSON Schema draft 7.
+ * @param title the name that code generators use, such as `RoomCreateCommand`.
  */
 const frame = (title: string, ...items: JsonObject[]): JsonObject => ({
   title,
@@ -29,10 +29,10 @@ const frame = (title: string, ...items: JsonObject[]): JsonObject => ({
   additionalItems: false,
 });
 
-/** What the elements of a frame are called: its word, an id or data, and data. */
+/** Names for a frame's elements: the word, then an id or the data, then the data that follows an id. */
 const FRAME_PARTS = ["Word", "Value", "Data"];
 
-/** The second element names the command that a frame is, or answers. */
+/** The frame's second element is the command's id, which the response repeats. */
 const correlationId = { location: "$message.payload#/1" };
 
 const problemOf = (codes: readonly string[]): JsonObject => ({
@@ -137,7 +137,7 @@ const errors: Record<string, JsonObject> = {
     name: "error",
     title: "error",
     summary: "Something failed that is not a command with an id.",
-    payload: frame("UnaskedError", { const: "error" }, problemOf(unaskedErrors)),
+    payload: frame("UnaskedError", { const: "error" }, problemOf(unsolicitedErrors)),
   },
   "error.unknown_command": {
     name: "error",
@@ -148,12 +148,12 @@ const errors: Record<string, JsonObject> = {
       "UnknownCommand",
       { const: "error" },
       id,
-      problemOf([...strangeErrors, ...unsupportedErrors]),
+      problemOf([...nonCommandErrors, ...unsupportedErrors]),
     ),
   },
 };
 
-/** Every message of the channel, by its key. */
+/** Returns all messages on the websocket channel, by key. */
 export function messagesOfChannel(): Record<string, JsonObject> {
   const names = Object.keys(commands) as CommandName[];
   return {

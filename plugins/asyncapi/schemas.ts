@@ -19,7 +19,7 @@ import { pascalCase } from "../../schemas/feed-data.js";
 import { AnyObject } from "../../schemas/live/values.js";
 import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
 
-/** The schemas that get a name in the document; a name of OpenAPI means the same here. */
+/** The document's named schemas. A name that OpenAPI also uses has the same meaning in both documents. */
 const named: Record<string, TSchema> = {
   ...Object.fromEntries(components.map((schema) => [schema.$id!, schema])),
   JsonObject: AnyObject,
@@ -38,7 +38,7 @@ const named: Record<string, TSchema> = {
 
 const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
-/** The names of the schemas by their converted text; made when first asked for. */
+/** Schema names by the JSON text of the converted schema, computed lazily. */
 let names: Map<string, string> | undefined;
 
 function nameOf(part: object): string | undefined {
@@ -48,10 +48,7 @@ function nameOf(part: object): string | undefined {
   return names.get(JSON.stringify(part));
 }
 
-/**
- * Converts a schema for the document. A part that is equal to a named schema
- * becomes a reference to it.
- */
+/** Converts a schema for the AsyncAPI document. Each part that equals a named schema becomes a reference. */
 export const toAsyncapiSchema = (schema: TSchema): JsonObject =>
   withRefs(toOpenapiSchema(schema)) as JsonObject;
 
@@ -66,10 +63,10 @@ function innerRefs(part: object): unknown {
   return Object.fromEntries(Object.entries(part).map(([key, inner]) => [key, withRefs(inner)]));
 }
 
-/** Keywords of parts that generators make a class or a list of words of. */
+/** Keywords for which code generators create a class or an enum. */
 const CLASSES = ["properties", "additionalProperties", "enum", "anyOf", "allOf"];
 
-/** A schema whose parts have titles, by which generators name what they make of them. */
+/** Adds titles to a schema's parts, because code generators derive names from titles. */
 export function titled(schema: JsonObject, title: string): JsonObject {
   if ("$ref" in schema) return schema;
   const part = (inner: unknown, name: string) =>
@@ -99,7 +96,7 @@ export function titled(schema: JsonObject, title: string): JsonObject {
   };
 }
 
-/** The code of an unknown command of each module. */
+/** Each module's error code for an unknown command. */
 export const unsupportedErrors: readonly string[] = liveModules.map(
   (module) => `${module}.unsupported_command`,
 );
@@ -118,7 +115,7 @@ function problemSchema(): JsonObject {
   };
 }
 
-/** The named schemas that `document` refers to, directly or through others. */
+/** Returns the named schemas that `document` refers to, directly or transitively. */
 export function schemasFor(document: unknown): JsonObject {
   const all: Record<string, JsonObject> = {
     CommandId: { description: "Any JSON. It comes back in the answer; most clients count from 1." },

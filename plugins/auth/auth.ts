@@ -7,20 +7,20 @@ import { KeySets } from "./key-sets.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Identifies a caller of any transport. */
+    /** Identifies a caller on any transport. */
     identify: Identify;
   }
 }
 
-/** Stands for a key of the server, which there is none of: each world has its own. */
+/** Placeholder for a server-wide key, which does not exist because each world has its own keys. */
 const noKey: Secret = (_request, _token, done) =>
   done(new Error("A token is verified with a key of its world."), undefined);
 
-/** Provides `app.identify`. The guard (guard.ts) calls them for every route that requires a caller. */
+/** Provides `app.identify`. The guard (guard.ts) calls it for every route that requires a caller. */
 export default fp(
   async (app) => {
     await app.register(jwt, {
-      // Public only, so that nothing can be signed, either.
+      // Set only a public key, so that the JWT plugin cannot sign tokens.
       secret: { public: noKey },
       decode: { complete: true },
     });
@@ -28,7 +28,8 @@ export default fp(
     const { store, outbound, log } = app;
     const keySets = new KeySets({ outbound, warn: (line) => log.warn(line) });
     const foreignTokens = new ForeignTokens(keySets, store.files);
-    app.decorate("identify", identification(store.worlds, decode, foreignTokens));
+    const { worlds, invitations } = store;
+    app.decorate("identify", identification(worlds, invitations, decode, foreignTokens));
     const names = ["world", "caller", "callerId", "callerState", "room"];
     for (const name of [...names, "uploader"]) app.decorateRequest(name, null);
   },

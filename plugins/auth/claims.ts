@@ -1,16 +1,16 @@
 import type { FileRecords } from "../../db/contract/store.js";
 import type { TraitMapping } from "../../schemas/issuers.js";
-import { firstOf, trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
+import { truncate, trait as traitText, lengthOf } from "../../schemas/plain/texts.js";
 
-/** The verified claims of another issuer. */
+/** The verified claims of a token from another issuer. */
 export type ForeignClaims = Readonly<Record<string, unknown>>;
 
-/** How many strings of a claim are read. */
+/** Maximum number of strings read from a claim. */
 const MAX_STRINGS = 1000;
 
 /**
- * The value of a claim. A name that holds dots, such as the address that some issuers use, comes
- * before a path.
+ * Returns the value of a claim. A claim whose name itself contains dots, such as a URL used by some
+ * issuers, takes precedence over a path.
  */
 export function claimIn(claims: ForeignClaims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
@@ -23,7 +23,7 @@ export function claimIn(claims: ForeignClaims, path: string): unknown {
   return value;
 }
 
-/** The traits that the claims of an issuer give its user. Values that are no traits give none. */
+/** Returns the traits that an issuer's claims grant. Values that are not valid traits are ignored. */
 export function traitsOf(
   claims: ForeignClaims,
   { always = [], claim, map }: TraitMapping = {},
@@ -49,23 +49,26 @@ const isTrait = (text: string): boolean =>
   text.isWellFormed() &&
   lengthOf(text) <= traitText.maxLength;
 
-/** The longest name that is taken from a claim, in characters. */
+/** Maximum length of a name read from a claim, in characters. */
 const MAX_NAME = 200;
 
-/** What a person is called, as far as claims tell (OpenID Connect Core, section 5.1). */
+/** Returns a person's name from the claims, if present (OpenID Connect Core, section 5.1). */
 function nameIn({ name, preferred_username }: ForeignClaims): string | undefined {
   const given = [name, preferred_username].find(
     (it) => typeof it === "string" && it.trim() !== "",
   ) as string | undefined;
   const text = given?.trim().replaceAll("\0", "").toWellFormed();
-  return text && firstOf(text, MAX_NAME);
+  return text && truncate(text, MAX_NAME);
 }
 
-/** The address of an upload. */
+/** Matches an upload's URL. */
 const UPLOAD =
   /\/media\/(?<key>pub\/(?<world>[a-z0-9-]+)\/[0-9a-f-]{36}\.[\w-]{12}\.[a-z0-9]{3,4})$/;
 
-/** The profile of a new user, as far as the claims tell; undefined if they tell nothing. */
+/**
+ * Builds a new user's profile from the claims, or returns undefined if they contain neither a name
+ * nor an uploaded picture.
+ */
 export async function profileOf(
   claims: ForeignClaims,
   worldId: string,
@@ -80,7 +83,10 @@ export async function profileOf(
   };
 }
 
-/** The picture of a person, if it is an upload to the world: others would see who looks at it. */
+/**
+ * Returns the URL of a person's picture, but only if the picture was uploaded to the world, because
+ * an external host would learn who views the picture.
+ */
 async function uploadIn(
   { picture }: ForeignClaims,
   worldId: string,

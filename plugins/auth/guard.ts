@@ -5,70 +5,84 @@ import type {
   onRequestAsyncHookHandler,
   RouteOptions,
 } from "fastify";
-import type { Author } from "../../db/contract/author.js";
-import type { UserRecord, Versioned } from "../../db/contract/store.js";
-import { CALL, isWithheld, may, type PermissionKey, SEE } from "../../schemas/plain/permissions.js";
+import { SERVER, type Author } from "../../db/contract/author.js";
+import {
+  isKeptOut,
+  type UserRecord,
+  type UserStore,
+  type Versioned,
+} from "../../db/contract/store.js";
+import { closedTo, speakersAtDoor } from "../../db/rules/doors.js";
+import {
+  CALL,
+  isWithheld,
+  may,
+  type PermissionKey,
+  permissionStrings,
+  SEE,
+} from "../../schemas/plain/permissions.js";
 import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import { forbidden, missing, type Refusal, unauthenticated } from "../http/errors.js";
 import { expectPermissions } from "../options.js";
 import { type Credentials, type Identified, type Identity, IdentityError } from "./identity.js";
 
-// Identities and rights over HTTP: the guard enforces the declaration of each route, and
-// a refused caller gets 401 or 403.
+// Authentication and authorization over HTTP: the guard enforces each route's declaration, and
+// rejected callers receive 401 or 403.
 
-/**
- * Lets a request pass, or throws a refusal. It runs before the body is
- * read, and perhaps again after it.
- */
+/** Admits a request or throws a refusal. Runs before the body is read, and possibly again later. */
 export type Admission = (request: FastifyRequest) => void | Promise<void>;
 
 /**
- * The callers that a route admits: everybody; callers of the world in its path with
- * `world.api` and each of these keys, on the room if the path names one; or the
- * callers that a function admits.
+ * The callers that a route admits: everyone (`public`); callers who have `world.api` and all of
+ * these keys in the path's world, and in the room if the path names one; or callers admitted by a
+ * function.
  */
-export type Requirement = "public" | readonly (PermissionKey | OwnPermissionKey)[] | Admission;
+export type RouteRequirement = "public" | readonly (PermissionKey | OwnPermissionKey)[] | Admission;
 
 /**
- * A permission key of an embedder, which the option `permissions` of foyer names. The type still
- * lets editors complete the keys of Foyer; the start finds misspelled ones.
+ * An embedder's own permission key, as declared in foyer's option `permissions`. This type
+ * preserves editor completion of Foyer's keys; misspelled keys are detected at startup.
  */
 type OwnPermissionKey = string & {};
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The callers that the route admits. Without it the server does not start. */
-    requires?: Requirement;
+    /**
+     * The callers that the route admits. If neither the route nor {@link routesRequire} declares
+     * them, the server refuses to start.
+     */
+    requires?: RouteRequirement;
   }
   interface FastifyRequest {
-    /** The guard that admitted the request; undefined on public routes. */
+    /** The admission that the guard applied to the request; undefined on public routes. */
     admission: Admission | undefined;
-    /** The world that the request is for; set once its caller or uploader is admitted. */
+    /** The request's world; set once the caller or uploader has been admitted. */
     world: Versioned<World> | undefined;
     /** The caller; set on every route that requires permission keys. */
     caller: Identity;
     /** The id of the caller's user; null if the token names no user of the world. */
     callerId: string | null;
-    /** What moderation decided about the caller's user; set with `callerId`. */
+    /** The moderation state of the caller's user; set together with `callerId`. */
     callerState: UserRecord["moderation_state"];
-    /** The room that the path names; set on every such route that names one. */
+    /** The room named in the path; set on every route that requires keys and names a room. */
     room: Versioned<Room>;
   }
 }
 
-/** On an instance: the requirement of routes that declare none themselves. */
+/** Property of a Fastify instance: the default requirement for the instance's routes. */
 const kRequires = Symbol("what routes require");
 
-type Scope = FastifyInstance & { [kRequires]?: Requirement | undefined };
+type Scope = FastifyInstance & { [kRequires]?: RouteRequirement | undefined };
 
 /**
- * Declares a requirement for the routes that a library adds, which cannot declare it.
- * @param register registers the library on `app`, and resolves when it is loaded.
+ * Declares a requirement for routes added by a library, because a library cannot set
+ * `config.requires`.
+ * @param register registers the library on `app`, and resolves when the library is loaded.
  */
 export async function routesRequire(
   app: FastifyInstance,
-  requires: Requirement,
+  requires: RouteRequirement,
   register: () => PromiseLike<unknown>,
 ): Promise<void> {
   const scope: Scope = app;
@@ -79,10 +93,9 @@ export async function routesRequire(
 }
 
 /**
- * The hook that guards a route by its `config.requires`; undefined if the route is
- * public.
- * @param app the scope of the route.
- * @throws {Error} if the route declares nothing.
+ * Returns the hook that enforces a route's `config.requires`, or undefined if the route is public.
+ * @param app the Fastify instance to which the route is added.
+ * @throws {Error} if no requirement is declared, or if it names an unknown permission key.
  */
 export function guardOf(
   app: FastifyInstance,
@@ -110,12 +123,12 @@ function guardCalls(requires: readonly PermissionKey[]): onRequestAsyncHookHandl
   return async function guard(request, reply) {
     request.admission = admission;
     await admission(request);
-    // A shared cache must not give one caller's answer to another.
+    // A shared cache must not serve one caller's response to another.
     reply.header("cache-control", "private, no-cache");
   };
 }
 
-/** The parameters in the path of such a route. */
+/** The path parameters of guarded routes. */
 interface Named {
   world_id: string;
   room_id?: string;
@@ -125,9 +138,9 @@ const BEARER = /^Bearer +([\w.~+/=-]+)$/i;
 const CLIENT = /^Client +(\S+)$/i;
 
 /**
- * The token in an Authorization header; empty if the header holds something else.
- * Its characters are not checked here: a token that was verified before needs no
- * second look at them.
+ * Returns the token from an Authorization header: undefined without a header, or empty if the
+ * header contains something else. The usual form is not validated, which saves time for tokens that
+ * have already been verified.
  */
 export function tokenIn(header: string | undefined): string | undefined {
   if (header === undefined) return undefined;
@@ -135,15 +148,16 @@ export function tokenIn(header: string | undefined): string | undefined {
   return BEARER.exec(header)?.[1] ?? "";
 }
 
-/** The content of an Authorization header, on routes that admit guests, too. */
+/** Parses an Authorization header on routes that also admit guests. */
 export function credentialsIn(header: string | undefined): Credentials {
   const clientId = CLIENT.exec(header ?? "")?.[1];
   return clientId === undefined ? { token: tokenIn(header) } : { clientId };
 }
 
 /**
- * Admits a caller who has `world.api` and every key of `requires`, and whom moderation leaves
- * them. Sets `request.caller`, `request.world`, and `request.room` if the path names one.
+ * Admits callers who have `world.api` and every key in `requires`, unless moderation withholds a
+ * required key. Sets `request.caller`, `request.world`, and `request.room` if the path names a
+ * room.
  * @throws {Refusal} 401 or 403.
  */
 export async function authorize(
@@ -165,17 +179,29 @@ export async function authorize(
   if (!may(identity, CALL, place)) throw forbidden();
   const { tokenId } = identity;
   const room = room_id === undefined ? undefined : await store.rooms.get(world_id, room_id);
-  const user = tokenId === undefined ? undefined : await store.users.find(world_id, { tokenId });
+  const known = tokenId === undefined ? undefined : await store.users.find(world_id, { tokenId });
+  const user = await withPresentState(store.users, world_id, known);
   const state = user?.moderation_state ?? "";
   if (room) place.room = room.value;
-  // Of a silenced user, moderation takes all but a few keys.
+  if (requires.includes("world.view") || !requires.some(isTeamKey)) {
+    // People may do what everybody in the event may do only while they may be in the event.
+    const entrant = {
+      traits: identity.traits,
+      isInvited: tokenId !== undefined,
+      user: user?.id,
+    };
+    const now = Date.now();
+    const speakers = await speakersAtDoor(store.program, world.value, now);
+    if (closedTo(world.value, entrant, speakers, now)) throw forbidden();
+  }
+  // Moderation withholds all but a few keys from silenced users.
   const isAdmitted =
     (room !== undefined || room_id === undefined) &&
-    state !== "banned" &&
+    !isKeptOut(state) &&
     may(identity, requires, place) &&
     !requires.some((key) => isWithheld(state, key));
   if (!isAdmitted) {
-    // A room that the caller may not see is as good as none.
+    // A room that the caller may not see is treated as missing.
     const isHidden = room_id !== undefined && !(room && may(identity, SEE, place));
     throw isHidden ? missing({ identity, state, world: world.value }, "room") : forbidden();
   }
@@ -186,8 +212,26 @@ export async function authorize(
   request.callerState = state;
 }
 
-/** The answer to a caller who could not be identified. */
-function refusalOf({ reason, message }: IdentityError, header: string | undefined): Refusal {
+/**
+ * Returns a user with the present moderation state: first ends a silence whose time is over, which
+ * no process has done in a world without connections.
+ */
+export async function withPresentState(
+  users: UserStore,
+  world: string,
+  user: UserRecord | undefined,
+): Promise<UserRecord | undefined> {
+  const now = Date.now();
+  if (!user || user.moderated_until === null || user.moderated_until > now) return user;
+  await users.endModeration(world, now, SERVER);
+  return users.get(world, user.id);
+}
+
+/** Whether only people whom the organizer chose have a key, as opposed to everybody in the event. */
+const isTeamKey = (key: PermissionKey): boolean => permissionStrings[key]?.open !== true;
+
+/** Builds the refusal for a caller who could not be identified. */
+export function refusalOf({ reason, message }: IdentityError, header: string | undefined): Refusal {
   if (reason === "foreign") return forbidden();
   return unauthenticated(
     header === undefined || BEARER.test(header)
@@ -199,8 +243,8 @@ function refusalOf({ reason, message }: IdentityError, header: string | undefine
 const digestOf = (text: string) => createHash("sha256").update(text).digest();
 
 /**
- * Makes the guard of the server's own API, which admits only its operator. No other
- * route takes the token.
+ * Creates the guard for the server's own API, which admits only the server's operator. No other
+ * route accepts the operator's token.
  * @param secret the ADMIN_TOKEN.
  */
 export function operator(secret: string): Admission {
@@ -214,12 +258,12 @@ export function operator(secret: string): Admission {
     throw unauthenticated(
       token === undefined
         ? "Authentication credentials were not provided."
-        : "The token is not the server's.",
+        : "The token is not ADMIN_TOKEN.",
     );
   };
 }
 
-/** Whether a world of this server signed a token, whose bearer then is known and has no right here. */
+/** Whether the token belongs to a world on this server. Its bearer is then authenticated, but not authorized here. */
 async function isOfWorld({ server, params }: FastifyRequest, token: string): Promise<boolean> {
   const { world_id = "" } = params as { world_id?: string };
   try {
@@ -231,16 +275,16 @@ async function isOfWorld({ server, params }: FastifyRequest, token: string): Pro
   }
 }
 
-/** How many characters of a digest distinguish tokens. */
+/** Number of digest characters to keep, which is enough to distinguish tokens. */
 const DIGEST_CHARACTERS = 32;
 
-/** The digests of verified tokens. To hash a token takes a twentieth of a write. */
+/** Cached digests of verified tokens. Hashing a token takes a twentieth as long as a write. */
 const digests = new WeakMap<Identity, string>();
 
 /**
- * The author of a REST write, as the log names it: the user of the token, or a digest of the
- * token if its `uid` names no user of the world. The digest does not reveal the token, but an
- * operator who holds the token can find its entries.
+ * Returns the author of a REST write for the log: the token's user, or a digest of the token if its
+ * `uid` identifies no user of the world. The digest does not reveal the token, but an operator who
+ * has the token can find the token's log entries.
  * @param request on a route that requires permission keys.
  */
 export function authorOf(request: FastifyRequest): Author {
@@ -253,7 +297,7 @@ export function authorOf(request: FastifyRequest): Author {
   return { kind: "api", token, uid: caller.tokenId, request: id };
 }
 
-/** The author of a write by a token that names no user. */
+/** Returns the author of a write made with a token that identifies no user. */
 export const tokenAuthor = (authorization: string | undefined): Author => ({
   kind: "api",
   token: tokenDigest(authorization),

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { JWTPayload } from "jose";
 import { Cache } from "../../db/cache.js";
+import type { InvitationStanding, InvitationStore } from "../../db/contract/invitation-store.js";
 import type { FileRecords, Versioned, WorldStore } from "../../db/contract/store.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
 import { ALGORITHMS, type TokenIssuer } from "../../schemas/issuers.js";
@@ -12,41 +13,58 @@ import {
   type Credentials,
   type Decode,
   expectPresent,
+  grantedIdentity,
   guestOf,
   hasKey,
   type Identified,
   type Identify,
+  type Identity,
   IdentityError,
   isProfile,
   isSignedWith,
-  type Named,
+  type UnverifiedClaims,
   readToken,
   readUid,
   type Unproven,
 } from "./identity.js";
 import { type KeySet, keySetOf, type KeySets } from "./key-sets.js";
 
-// Identifies callers by a token or a client ID. Nothing here knows of HTTP: each
-// transport parses its own headers or frames.
+// Identifies callers by token or client ID. Independent of HTTP: each transport parses its own
+// headers or frames.
 
-/** A token that a key of a world, or another issuer, signed. */
+/** A token signed with a world's key or by another issuer. */
 interface VerifiedToken extends Claims {
   readonly token: string;
-  readonly named: Named;
-  /** The world where it was verified first; others may have the same key. */
+  readonly named: UnverifiedClaims;
+  /** The world in which the token was first verified; other worlds may have the same key. */
   readonly worldId: string;
   readonly key: WorldKey | TokenIssuer;
-  /** The version of the keys of an issuer that has an address for them. */
+  /** The version of the issuer's keys, if the keys were fetched from an address. */
   readonly keys?: string | undefined;
-  /** The version of that world in which its key was seen last. */
+  /** The version of the world in which the key was last seen. */
   seenIn: string;
+  /** What the token's invitation last granted. */
+  granted: Granted | undefined;
+}
+
+/** What an invitation granted a token, and the states of the invitation and of the world that this follows from. */
+interface Granted {
+  readonly standing: InvitationStanding;
+  readonly version: string;
+  readonly identity: Identity;
+}
+
+/** A verified token, and the world that verified it. */
+interface Proven extends Identified {
+  readonly identity: VerifiedToken;
 }
 
 type Proof = Pick<VerifiedToken, "token" | "named" | "worldId" | "key" | "seenIn">;
 
 /**
- * A verified token. All are written down in one place, field by field: copies of other
- * objects would each get a hidden class of their own, which takes more memory than they do.
+ * Builds a verified token. All verified tokens are built here, field by field: copies of various
+ * objects would each get their own hidden class, which uses more memory than the objects
+ * themselves.
  */
 const verifiedBy = (
   claims: Claims & { readonly keys?: string | undefined },
@@ -57,6 +75,7 @@ const verifiedBy = (
   pretalxId: claims.pretalxId,
   traits: claims.traits,
   profile: claims.profile,
+  invitation: claims.invitation,
   notBefore: claims.notBefore,
   expires: claims.expires,
   keys: claims.keys,
@@ -65,13 +84,14 @@ const verifiedBy = (
   worldId: proof.worldId,
   key: proof.key,
   seenIn: proof.seenIn,
+  granted: undefined,
 });
 
-/** What the tokens of a key name. */
-const namesOfKeys = new WeakMap<WorldKey, Named>();
+/** The unverified claims shared by all tokens that are signed with a key, by key. */
+const namesOfKeys = new WeakMap<WorldKey, UnverifiedClaims>();
 
-/** What a token names that this key proves. All tokens of a key share it. */
-function namesIn(key: WorldKey): Named {
+/** Returns the issuer and audience in a key's tokens. All of the key's tokens share one object. */
+function namesIn(key: WorldKey): UnverifiedClaims {
   let named = namesOfKeys.get(key);
   if (!named) {
     const { issuer, audience } = key;
@@ -81,67 +101,94 @@ function namesIn(key: WorldKey): Named {
   return named;
 }
 
-/** A token that no key proved. */
+/** A token that matched no key. */
 interface RefusedToken {
-  readonly named: Named;
+  readonly named: UnverifiedClaims;
   /** The versions of the worlds whose keys were tried. */
   readonly tried: string;
 }
 
-/** The bound for verified tokens, in characters. */
+/** Maximum total size of cached verified tokens, in characters. */
 const MAX_VERIFIED = 8 * 1024 * 1024;
 
-/** The bound for refused tokens, in characters. */
+/** Maximum total size of cached refused tokens, in characters. */
 const MAX_REFUSED = 1024 * 1024;
 
-/** The overhead of an entry, in characters. */
+/** Estimated overhead of a cache entry, in characters. */
 const ENTRY_OVERHEAD = 1000;
 
-/** How many entries of issuers are tried for one token: a world may have named the issuer of another. */
+/** Maximum number of issuer entries tried per token, because any world may list another world's issuer. */
 const MAX_SOURCES = 20;
 
-/** The length of a signature by HMAC-SHA256, in characters of base64url. */
+/** The length of an HMAC-SHA256 signature in base64url characters. */
 const SIGNATURE = 43;
 
-/** The signature identifies a token. A lookup by it takes less than half the time of a lookup by the whole token. */
+/**
+ * Returns a token's signature, which identifies the token. A lookup by signature takes less than
+ * half as long as a lookup by the whole token.
+ */
 const signatureOf = (token: string) => token.slice(-SIGNATURE);
 
-/** Takes the place of a missing key when a signature is compared, so that a refusal takes the same time with and without a key. */
+/** Stand-in for a missing key in signature checks, so that a refusal takes the same time with and without a key. */
 const decoy = randomBytes(32).toString("hex");
 
 const refusal = new IdentityError("invalid", "The token was not signed with a key known here.");
-const foreign = new IdentityError("foreign", "The token is of another world.");
+const ended = new IdentityError("invalid", "The link no longer works. Ask for a new one.");
+const foreign = new IdentityError("foreign", "The token belongs to another world.");
 
 /**
- * Makes the function that identifies callers by the keys of worlds.
- * @param worlds gives a world only if the token may belong to it. Otherwise the
- *   time of an answer would tell strangers whether a world exists.
- * @param foreignTokens verifies the tokens of other issuers.
+ * Creates the function that identifies callers, using the worlds' keys.
+ * @param worlds the worlds. A world is looked up only if the token may belong to it. Otherwise,
+ * response times would reveal to strangers whether a world exists.
+ * @param invitations the worlds' invitations. Each use of a token that names one reads it.
+ * @param foreignTokens verifies tokens from other issuers.
  */
 export function identification(
   worlds: Pick<WorldStore, "get" | "issuing">,
+  invitations: Pick<InvitationStore, "standing">,
   decode: Decode,
   foreignTokens: ForeignTokens,
 ): Identify {
-  // The clock and the keys of the world are checked again on every use.
+  // Expiry and the world's keys are re-checked on every use.
   const verified = new Cache<VerifiedToken>(MAX_VERIFIED);
-  // A client with a bad token tends to repeat it: without this cache each
-  // repetition would cost a seventh more.
+  // A client with a bad token tends to repeat it. Without this cache, each repetition would take a
+  // seventh longer.
   const refused = new Cache<RefusedToken>(MAX_REFUSED);
 
   async function identify(credentials: Credentials, worldId: string): Promise<Identified> {
     const { token, clientId, screens = false } = credentials;
     if (token === undefined) return identifyGuest(clientId, worldId);
     const found = await identifyBearer(token, worldId, credentials);
-    if (found.identity.kiosk !== undefined && !screens) throw foreign;
-    return found;
+    const { identity } = found;
+    if (identity.kiosk !== undefined && !screens) throw foreign;
+    return identity.invitation ? grantedBy(found, identity.invitation.id) : found;
+  }
+
+  /**
+   * Returns the caller with what the token's invitation grants now.
+   * @throws {IdentityError} `invalid` if the token no longer stands, or `expired` if the invitation
+   * has ended.
+   */
+  async function grantedBy({ identity: token, world }: Proven, id: string): Promise<Identified> {
+    const { value, version } = world;
+    const standing = await invitations.standing(value.id, id);
+    let { granted } = token;
+    if (!standing) throw ended;
+    if (granted?.standing !== standing || granted.version !== version) {
+      const identity = grantedIdentity(token, standing, value);
+      if (!identity) throw ended;
+      token.granted = granted = { standing, version, identity };
+    }
+    const { identity } = granted;
+    expectPresent({ notBefore: token.notBefore, expires: identity.expires! });
+    return { identity, world };
   }
 
   async function identifyBearer(
     token: string,
     worldId: string,
     { anywhere = false }: Credentials,
-  ): Promise<Identified> {
+  ): Promise<Proven> {
     const known = knownBy(token);
     if (known?.worldId === worldId) {
       const world = await worlds.get(worldId);
@@ -167,12 +214,12 @@ export function identification(
     return { identity, world };
   }
 
-  /** Finds a world that proves the token, the expected one if there are several. */
+  /** Finds a world with a key that verifies the token. Tries the expected world first. */
   async function findProof(
     token: string,
     worldId: string,
     known: VerifiedToken | undefined,
-  ): Promise<Identified> {
+  ): Promise<Proven> {
     const before = known ? undefined : refused.get(token);
     let unproven: Unproven | undefined;
     const read = () => (unproven ??= readToken(token, decode));
@@ -184,7 +231,7 @@ export function identification(
     if (named.isForeign) return findForeignProof(token, named, issuing);
     const tried = issuing.map(({ version }) => version).join();
     if (before?.tried === tried) throw refusal;
-    // Thousands of worlds may share one key.
+    // Thousands of worlds may share one key, so try each secret only once.
     const failed = new Set<string>();
     for (const world of issuing) {
       const identity = verify(token, read(), world, failed);
@@ -202,18 +249,21 @@ export function identification(
     return identity;
   }
 
-  /** Whether a world still proves a token, by keys that are not too old. */
+  /** Whether a world still accepts a token. For a token from another issuer, the cached keys must also be current. */
   function isHeldBy(world: Versioned<World>, known: VerifiedToken): boolean {
     const { key, keys } = known;
     return isProvenBy(world, known) && foreignTokens.isCurrent(key, keys);
   }
 
-  /** The same for a token of another issuer. Its refusal depends on keys elsewhere, and is not kept. */
+  /**
+   * Like {@link findProof}, for a token from another issuer. Refusals are not cached, because they
+   * depend on external keys.
+   */
   async function findForeignProof(
     token: string,
-    named: Named,
+    named: UnverifiedClaims,
     issuing: readonly Versioned<World>[],
-  ): Promise<Identified> {
+  ): Promise<Proven> {
     const tried = new Set<string>();
     for (const { value } of issuing) {
       for (const key of issuersOf(value.config)) {
@@ -223,7 +273,7 @@ export function identification(
         if (tried.has(source) || tried.size === MAX_SOURCES) continue;
         tried.add(source);
         const claims = await foreignTokens.verify(token, key, value.id);
-        // Meanwhile the world may have removed the issuer.
+        // The world may have removed the issuer during the verification.
         const world = claims && (await worlds.get(value.id));
         if (!world || !hasKey(world.value, key)) continue;
         const seenIn = world.version;
@@ -234,9 +284,9 @@ export function identification(
     throw refusal;
   }
 
-  /** The worlds to which such a token may belong, the expected one first. */
+  /** Returns the worlds to which a token may belong, with the expected world first. */
   async function worldsOf(
-    { issuer, audiences }: Named,
+    { issuer, audiences }: UnverifiedClaims,
     worldId: string,
   ): Promise<Versioned<World>[]> {
     const lists = await Promise.all(audiences.map((audience) => worlds.issuing(issuer, audience)));
@@ -244,7 +294,7 @@ export function identification(
     return lists.flat().sort((a, b) => isExpected(b) - isExpected(a));
   }
 
-  /** @param failed the secrets that did not sign the token; further ones are added. */
+  /** @param failed secrets that did not sign the token. This function adds each secret that fails. */
   function verify(
     token: string,
     unproven: Unproven,
@@ -271,7 +321,7 @@ export function identification(
 
 /**
  * Whether a world has the key that a token was verified with.
- * @throws {IdentityError} `expired` or `invalid`, outside the time of the token.
+ * @throws {IdentityError} `expired` or `invalid`, if the token is not currently valid.
  */
 function isProvenBy({ value, version }: Versioned<World>, token: VerifiedToken): boolean {
   expectPresent(token);
@@ -281,23 +331,23 @@ function isProvenBy({ value, version }: Versioned<World>, token: VerifiedToken):
   return true;
 }
 
-/** The claims of a token that another issuer signed. */
+/** The claims of a token signed by another issuer. */
 interface ForeignToken extends Claims {
-  /** The version of the keys at the address of the issuer. */
+  /** The version of the key set at the issuer's URL; undefined if the keys are part of the issuer entry. */
   readonly keys: string | undefined;
 }
 
-/** How many keys are tried for a token that does not name one. */
+/** Maximum number of keys tried for a token whose header matches several keys. */
 const MAX_TRIES = 10;
 
-/** There is no key for the header of a token. */
+/** Indicates that no key matches the token's header. */
 const NO_KEY = Symbol("no key");
 
-/** Verifies tokens that other issuers signed. */
+/** Verifies tokens signed by other issuers. */
 export class ForeignTokens {
   readonly #keySets: KeySets;
   readonly #files: Pick<FileRecords, "has">;
-  /** The keys that worlds hold themselves, by their entries. */
+  /** Keys configured in the worlds themselves, by issuer entry. */
   readonly #inline = new WeakMap<TokenIssuer, Promise<KeySet>>();
 
   constructor(keySets: KeySets, files: Pick<FileRecords, "has">) {
@@ -305,15 +355,16 @@ export class ForeignTokens {
     this.#files = files;
   }
 
-  /** Whether the issuer of a token still has the keys that proved it, as far as is known. */
+  /** Whether the cached key set of a token's issuer still has the version that verified the token. */
   isCurrent(key: WorldKey | TokenIssuer, keys: string | undefined): boolean {
     if ("secret" in key || key.jwks_url === undefined) return true;
     return keys !== undefined && this.#keySets.isCurrent(key.jwks_url, keys);
   }
 
   /**
-   * The claims of a token, if this issuer signed it for the world.
-   * @throws {IdentityError} `expired` or `invalid`, if it did and the token is not valid.
+   * Returns a token's claims, or undefined if this issuer did not sign the token.
+   * @throws {IdentityError} `expired` or `invalid`, if the issuer signed the token but the token is
+   * not valid.
    */
   async verify(
     token: string,
@@ -351,11 +402,13 @@ export class ForeignTokens {
     const id = trusted || given === undefined ? given : `${issuer}#${given}`;
     return {
       tokenId: id,
-      // It would name a user of pretalx, of which the issuer knows nothing.
+      // Other issuers know nothing about pretalx users, so they cannot vouch for a pretalx user id.
       pretalxId: undefined,
       traits: traitsOf(payload, traits),
-      // A `profile` of OpenID Connect is the address of a page.
+      // In OpenID Connect, the `profile` claim is the URL of a profile page.
       profile: isProfile(profile) ? profile : await profileOf(payload, worldId, this.#files),
+      // Other issuers use any `jti`.
+      invitation: undefined,
       notBefore: nbf as number,
       expires: exp as number,
     };
@@ -363,9 +416,11 @@ export class ForeignTokens {
 }
 
 /**
- * The payload of a token, if one of the keys signed it. The library compares issuer and
- * audience, and refuses a critical header that it does not know.
- * @throws {IdentityError} `expired` or `invalid`, if one did and the token is not valid.
+ * Returns a token's payload if one of the keys signed the token, {@link NO_KEY} if no key matches
+ * the header, or undefined otherwise. The library checks issuer and audience, and rejects unknown
+ * critical headers.
+ * @throws {IdentityError} `expired` or `invalid`, if a key signed the token but the token is not
+ * valid.
  */
 async function payloadOf(
   token: string,
@@ -399,7 +454,7 @@ async function payloadOf(
     if (error instanceof errors.JWTClaimValidationFailed) {
       throw new IdentityError("invalid", `The ${error.claim} of the token is not valid.`);
     }
-    // Another signature, a key that cannot be read, or a header that is not supported.
+    // The signature is wrong, a key is unreadable, or the header is unsupported.
     return undefined;
   }
 }

@@ -2,6 +2,8 @@ import { isUtf8 } from "node:buffer";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Cache } from "../../db/cache.js";
 import type { Versioned } from "../../db/contract/store.js";
+import type { InvitationName, InvitationStanding } from "../../db/contract/invitation-store.js";
+import { grantOf, invitationIn } from "../../db/rules/invitation-rows.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
 import { ALGORITHMS, type TokenIssuer } from "../../schemas/issuers.js";
 import { MAX_LEVELS, MAX_PROFILE, MAX_VALUES } from "../../schemas/plain/limits.js";
@@ -10,37 +12,40 @@ import { boundFault, unstorableIn } from "../../schemas/validate.js";
 import type { World, WorldKey } from "../../schemas/worlds.js";
 import { Stackless } from "../stackless.js";
 
-// Who a caller is, and for how long. How a caller is identified is in identification.ts.
+// Callers' identities and the tokens that prove the identities. identification.ts identifies
+// callers.
 
-/** The credentials of a caller; with both, the token counts. */
+/** A caller's credentials. The token takes precedence over the client ID. */
 export interface Credentials {
   readonly token?: string | undefined;
   readonly clientId?: string | undefined;
-  /** Whether the token of a screen counts. Elsewhere it opens nothing. */
+  /** Whether screen tokens are accepted. By default, screen tokens are refused. */
   readonly screens?: boolean;
-  /** Whether the token may be of any world. */
+  /** Whether tokens from other worlds are also accepted. */
   readonly anywhere?: boolean;
 }
 
 /** An identified caller. */
 export interface Identity {
-  /** The `uid` of a token. */
+  /** The token's `uid`. */
   readonly tokenId?: string | undefined;
-  /** The name that a guest chose. */
+  /** The client ID that a guest chose. */
   readonly clientId?: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile?: Record<string, unknown> | undefined;
-  /** The id of the user in pretalx, which plans events. */
+  /** The id of the user in pretalx, an event planning tool. */
   readonly pretalxId?: string | undefined;
-  /** The name of a screen, whose token this is. It has no `uid`. */
+  /** The name of the screen, if the token belongs to a screen. Screen tokens have no `uid`. */
   readonly kiosk?: string | undefined;
-  /** Until when it holds, in seconds since 1970; undefined for guests. */
+  /** Expiry, in seconds since 1970; undefined for guests. */
   readonly expires?: number | undefined;
-  /** The key or the other issuer that proved it; undefined for guests. */
+  /** The world's key or the issuer entry that verified the token; undefined for guests. */
   readonly key?: WorldKey | TokenIssuer | undefined;
+  /** The invitation that the token names, which decides what the token grants. */
+  readonly invitation?: InvitationName | undefined;
 }
 
-/** A person, and the world that they belong to. */
+/** An identified caller, and the caller's world. */
 export interface Identified {
   readonly identity: Identity;
   readonly world: Versioned<World>;
@@ -48,15 +53,16 @@ export interface Identified {
 
 /**
  * Identifies a caller in a world.
- * @throws {IdentityError}
+ * @throws {IdentityError} if the caller cannot be identified.
  */
 export type Identify = (credentials: Credentials, worldId: string) => Promise<Identified>;
 
-/** The clients choose their ids, and keep them. */
+/** The format of client IDs. Clients choose their own ids and keep them. */
 const CLIENT_ID = /^[\w.~-]{1,200}$/;
 
 /**
- * The guest that a client ID names. A client ID proves nothing, so guests have no traits.
+ * Returns the identity of a guest with this client ID. A client ID proves nothing, so guests have
+ * no traits.
  * @throws {IdentityError} `malformed`.
  */
 export function guestOf(clientId: string): Identity {
@@ -67,10 +73,9 @@ export function guestOf(clientId: string): Identity {
 }
 
 /**
- * Whether an identity still holds in its world: it has not expired, and the
- * world still has the key that proved it. Rights are another question
- * (schemas/plain/permissions.ts).
- * @param world as it is now.
+ * Whether an identity is still valid in its world: it has not expired, and the world still has the
+ * key that verified the token. Permissions are checked separately (schemas/plain/permissions.ts).
+ * @param world the current version.
  * @param now in milliseconds since 1970.
  */
 export function stillHolds(
@@ -83,8 +88,26 @@ export function stillHolds(
 }
 
 /**
- * Whether a world has a key or an issuer. Until it changes, the key is the same object, so that no
- * text is compared.
+ * Returns the identity of a token that names an invitation, with what the invitation grants now, or
+ * undefined if the token no longer stands.
+ * @param identity the identity in the token.
+ * @param standing the invitation; undefined if there is none with this id in the token's world.
+ */
+export function grantedIdentity(
+  { tokenId, profile, pretalxId, expires = Infinity, key, invitation }: Identity,
+  standing: InvitationStanding | undefined,
+  { config }: World,
+): Identity | undefined {
+  const grant = grantOf(standing, invitation!, tokenId, config);
+  if (!grant) return undefined;
+  const ends = grant.ends === null ? expires : Math.min(expires, grant.ends / 1000);
+  const traits = sharedTraits(grant.traits);
+  return { tokenId, traits, profile, pretalxId, expires: ends, key, invitation };
+}
+
+/**
+ * Whether a world has a key or an issuer. The key is the same object until the world changes, so
+ * most checks compare no strings.
  */
 export function hasKey({ config }: World, key: WorldKey | TokenIssuer): boolean {
   if (!("secret" in key)) {
@@ -103,14 +126,14 @@ export function hasKey({ config }: World, key: WorldKey | TokenIssuer): boolean 
 }
 
 /**
- * Why a caller could not be identified. `missing`: there is no token, or its `uid` is
- * empty. `malformed`: it cannot be read. `invalid`: no key signed it, or its claims are not valid.
- * `expired`: its time is over. `foreign`: it belongs to another world, or to one
- * that does not exist.
+ * Reasons why a caller could not be identified. `missing`: there is no token, or its `uid` is
+ * empty. `malformed`: the token or client ID cannot be parsed. `invalid`: no key signed the token,
+ * or its claims are not valid. `expired`: the token is no longer valid. `foreign`: the token
+ * belongs to another world, or the world does not exist.
  */
 type IdentityProblem = "missing" | "malformed" | "invalid" | "expired" | "foreign";
 
-/** A caller could not be identified; the message is a sentence for the client. */
+/** Thrown if a caller could not be identified. The message is a sentence for the client. */
 export class IdentityError extends Stackless {
   constructor(
     readonly reason: IdentityProblem,
@@ -121,46 +144,47 @@ export class IdentityError extends Stackless {
 }
 
 /**
- * Reads the parts of a token, without a look at its signature.
- * @throws an error if they are no JSON in base64url.
+ * Decodes the parts of a token without verifying its signature.
+ * @throws {Error} if the parts are not JSON in base64url.
  */
 export type Decode = (token: string) => Decoded | null;
 
-/** The issuer and audience that a token names. Several keys may share them. */
+/** The issuer and audience that a token names. Several keys may have the same issuer and audience. */
 export type Issuer = Pick<WorldKey, "issuer" | "audience">;
 
-/** What a token names before anything is proven. */
-export interface Named {
+/** Claims read from a token before it is verified. */
+export interface UnverifiedClaims {
   readonly issuer: string;
   readonly audiences: readonly string[];
-  /** Whether it is signed as other issuers sign, and not with a key of a world. */
+  /** Whether the token's algorithm is used by other issuers rather than by world keys. */
   readonly isForeign: boolean;
 }
 
-/** The claims of a token. */
+/** The verified claims of a token. */
 export interface Claims {
   readonly tokenId: string | undefined;
   readonly traits: ReadonlySet<string>;
   readonly profile: Record<string, unknown> | undefined;
-  /** The id of the user in pretalx, which plans events. */
+  /** The id of the user in pretalx, an event planning tool. */
   readonly pretalxId: string | undefined;
-  /** The name of a screen. Its token has no `uid`. */
+  /** The name of the screen, if the token belongs to a screen. Screen tokens have no `uid`. */
   readonly kiosk?: string | undefined;
-  /** From when on and until when it holds, in seconds since 1970. */
+  /** The invitation that the token names. Only tokens signed with a world's key name one. */
+  readonly invitation: InvitationName | undefined;
+  /** The period of validity, in seconds since 1970. */
   readonly notBefore: number;
   readonly expires: number;
 }
 
-/** The parts of a token. */
 interface Decoded {
   header?: Record<string, unknown>;
   payload?: Record<string, unknown> | null;
   signature?: string;
 }
 
-/** A token that was read, before anything is proven. */
+/** A parsed token that has not been verified. */
 export interface Unproven {
-  readonly named: Named;
+  readonly named: UnverifiedClaims;
   readonly header: Record<string, unknown>;
   readonly payload: Record<string, unknown>;
 }
@@ -170,19 +194,17 @@ const malformed = (message = "The token is malformed.") => new IdentityError("ma
 const invalid = (message: string, reason: IdentityProblem = "invalid") =>
   new IdentityError(reason, message);
 
-/** The characters of a token in a header (RFC 6750, section 2.1). */
+/** The characters allowed for a token in a header (RFC 6750, section 2.1). */
 const TOKEN = /^[\w.~+/=-]+$/;
 
-/** How many traits a token may carry. */
 const MAX_TRAITS = 1000;
 
-/** How many audiences a token may name. */
 const MAX_AUDIENCES = 20;
 
 /**
- * Reads a token, before its signature is checked. This reports
- * every fault that can be seen without a key. A later report would reveal whether
- * some world has such an issuer.
+ * Parses a token before its signature is checked, and reports every fault that can be detected
+ * without a key. Reporting these faults later would reveal whether some world has the token's
+ * issuer.
  * @throws {IdentityError} `malformed`.
  */
 export function readToken(token: string, decode: Decode): Unproven {
@@ -193,8 +215,8 @@ export function readToken(token: string, decode: Decode): Unproven {
   } catch {
     throw malformed();
   }
-  // The library replaces other bytes, which would make one user of several
-  // (RFC 7519, section 7.2, step 10).
+  // The library replaces invalid bytes, which could map several users to one `uid` (RFC 7519,
+  // section 7.2, step 10).
   const text = token.slice(token.indexOf(".") + 1, token.lastIndexOf("."));
   if (!isUtf8(Buffer.from(text, "base64url"))) throw malformed();
   const { header = {} } = decoded ?? {};
@@ -208,7 +230,7 @@ export function readToken(token: string, decode: Decode): Unproven {
   if (!decoded?.signature) throw malformed("The token is not signed.");
   const payload = decoded.payload ?? {};
   const { iss, aud } = payload;
-  // One entry of a list suffices (RFC 7519, section 4.1.3).
+  // If `aud` is a list, one matching entry is enough (RFC 7519, section 4.1.3).
   const audiences: unknown[] = Array.isArray(aud) ? aud : [aud];
   if (
     typeof iss !== "string" ||
@@ -226,10 +248,11 @@ export function readToken(token: string, decode: Decode): Unproven {
 const foreignAlgorithms: readonly unknown[] = ALGORITHMS;
 
 /**
- * The claims of a token, if this secret signed it. It takes the time of one HMAC: the library
- * would read the token once more.
- * @param unproven the same token, which says that it is signed with HS256.
- * @throws {IdentityError} `expired` or `invalid`, if the secret signed it and it is not valid.
+ * Returns a token's claims, or undefined if this secret did not sign the token. Costs a single
+ * HMAC, whereas the library would parse the token a second time.
+ * @param unproven the same token in parsed form. Its algorithm must be HS256.
+ * @throws {IdentityError} `expired` or `invalid`, if the secret signed the token but the token is
+ * not valid.
  */
 export function claimsSignedBy(
   secret: string,
@@ -237,9 +260,9 @@ export function claimsSignedBy(
   { header, payload }: Unproven,
 ): Claims | undefined {
   if (!isSignedWith(secret, token)) return undefined;
-  // RFC 7515, section 4.1.11: Foyer understands none of these extensions.
+  // Foyer supports no critical extensions (RFC 7515, section 4.1.11).
   if (header.crit !== undefined) {
-    throw invalid("The header of the token has critical extensions.");
+    throw invalid("The token's header has critical extensions.");
   }
   if (payload.exp === undefined) throw invalid("The token has no exp.");
   const claims = readClaims(payload);
@@ -248,8 +271,8 @@ export function claimsSignedBy(
 }
 
 /**
- * Checks the time for which a token holds.
- * @throws {IdentityError} `expired` or `invalid`, outside of it.
+ * Checks a token's period of validity.
+ * @throws {IdentityError} `expired` after the period, or `invalid` before it.
  */
 export function expectPresent({ notBefore, expires }: Pick<Claims, "notBefore" | "expires">): void {
   const now = Date.now() / 1000;
@@ -258,9 +281,9 @@ export function expectPresent({ notBefore, expires }: Pick<Claims, "notBefore" |
 }
 
 /**
- * Whether a secret signed a token. The time does not depend on where signatures
- * differ. The library takes ten times as long to refuse a token, which would help an
- * attacker who floods the server with bad ones.
+ * Whether a secret signed a token. Compares signatures in constant time. The library takes ten
+ * times as long to reject a token, which would help an attacker who floods the server with bad
+ * tokens.
  */
 export function isSignedWith(secret: string, token: string): boolean {
   const end = token.lastIndexOf(".");
@@ -270,10 +293,10 @@ export function isSignedWith(secret: string, token: string): boolean {
 }
 
 /**
- * Reads verified claims. Claims that are stored with a user are bounded: any holder
- * of a world's key signs tokens, not only the operator.
- * @throws {IdentityError} `invalid` if a claim has the wrong type, is too large,
- *   or could not be stored and read back unchanged.
+ * Validates signed claims. Limits the claims that are stored with a user, because any holder of a
+ * world's key can sign tokens, not only the operator.
+ * @throws {IdentityError} `invalid` if a claim has the wrong type, is too large, or could not be
+ * stored and read back unchanged.
  */
 function readClaims(claims: Record<string, unknown>): Claims {
   const { uid, traits = [], profile, nbf = 0, exp, iat = 0 } = claims;
@@ -298,21 +321,22 @@ function readClaims(claims: Record<string, unknown>): Claims {
     pretalxId: readPretalxId(claims.pretalx_id),
     traits: sharedTraits(traits),
     profile,
+    invitation: kiosk === undefined ? invitationIn(claims.jti) : undefined,
     notBefore: nbf as number,
     expires: exp as number,
   };
 }
 
-/** The bound for traits that are shared, in characters. */
+/** Maximum total size of the shared trait sets, in characters. */
 const MAX_SHARED = 1024 * 1024;
 
-/** The memory of a set beside its texts, in characters. */
+/** Estimated memory that a set needs in addition to its strings, in characters. */
 const SET_OVERHEAD = 200;
 
 const shared = new Cache<ReadonlySet<string>>(MAX_SHARED);
 
-/** Traits as a set. Most people of an event have the same ones, and share it. */
-function sharedTraits(traits: readonly string[]): ReadonlySet<string> {
+/** Returns traits as a set. Most of an event's attendees have the same traits and share one set. */
+export function sharedTraits(traits: readonly string[]): ReadonlySet<string> {
   const name = JSON.stringify(traits);
   let set = shared.get(name);
   if (!set) {
@@ -322,7 +346,7 @@ function sharedTraits(traits: readonly string[]): ReadonlySet<string> {
   return set;
 }
 
-/** A trait that no rule can name is accepted, and grants nothing. */
+/** Whether a value is a valid list of traits. A trait that no rule can name is accepted, but grants nothing. */
 function areTraits(traits: unknown): traits is string[] {
   return (
     Array.isArray(traits) &&
@@ -336,16 +360,17 @@ export function isProfile(profile: unknown): profile is Record<string, unknown> 
     typeof profile === "object" &&
     profile !== null &&
     !Array.isArray(profile) &&
-    // First, as others fail on deep nesting.
+    // Must run first, because the other checks fail on deep nesting.
     unstorableIn(profile) === undefined &&
     boundFault(profile, MAX_PROFILE) === undefined
   );
 }
 
 /**
- * Reads the `uid` of a token. A number beyond exact integers is refused: it would make one
- * user of several. So would an empty text.
- * @throws {IdentityError} `missing` if it is empty, `invalid` if it is no uid.
+ * Validates a token's `uid`. Rejects numbers beyond the range of exact integers, because rounding
+ * could map several users to one `uid`. Rejects empty strings, because several users could share
+ * the empty `uid`.
+ * @throws {IdentityError} `missing` if the `uid` is empty, or `invalid` if it is not a uid.
  */
 export function readUid(uid: unknown): string | undefined {
   if (uid === undefined) return undefined;
@@ -360,7 +385,7 @@ export function readUid(uid: unknown): string | undefined {
   return text;
 }
 
-/** Values that are no ids are left out: the token has other uses. */
+/** Returns a pretalx user id. Invalid ids are ignored, because a token is usable without a pretalx id. */
 function readPretalxId(id: unknown): string | undefined {
   const text = typeof id === "number" ? String(id) : id;
   return isText(text, uidText.maxLength) && text !== "" ? text : undefined;

@@ -6,8 +6,8 @@ import type { Outbound } from "../outbound/outbound.js";
 type Checks = [path: string, fault: Promise<string | undefined> | string][];
 
 /**
- * What schemas cannot say about the issuers and providers that a world names.
- * @returns messages by field; empty if all is well.
+ * Checks a world's token issuers and sign-in providers beyond what schemas can express.
+ * @returns messages by field; empty if there are no faults.
  */
 export async function issuerFaults(
   { JWT_issuers = [], oidc = [] }: NonNullable<WorldChanges["config"]>,
@@ -43,7 +43,7 @@ function checksOfIssuer(
   if (jwks_url !== undefined) {
     checks.push([`${path}.jwks_url`, outbound.faultOf(jwks_url)]);
   }
-  // No request goes to the issuer itself, so it may have any scheme.
+  // Nothing is fetched from the issuer URL itself, so any scheme is allowed.
   if (/^https?:\/\//i.test(issuer)) {
     const url = issuer.replace(/^http:/i, "https:");
     checks.push([`${path}.issuer`, outbound.faultOf(url)]);
@@ -55,7 +55,7 @@ function checksOfIssuer(
   return checks;
 }
 
-/** A secret key would make every reader of the settings an issuer. */
+/** Rejects private keys, because anyone who can read the settings could issue tokens with a private key. */
 function faultOfKey({ kty, d }: Record<string, unknown>): string | undefined {
   if (!["RSA", "EC", "OKP"].includes(String(kty))) {
     return "Must be a public key: of kty RSA, EC or OKP.";

@@ -3,66 +3,66 @@ import { LRUCache } from "lru-cache";
 import type { JSONWebKeySet, JWK } from "jose";
 import type { Outbound } from "../outbound/outbound.js";
 
-/** Chooses the key of a token by its header. The types of this module name no package that programs lack. */
+/** Chooses a token's key by its header. The types avoid packages that embedders may not have installed. */
 export type KeyChoice = (header?: { alg?: string; kid?: string }) => Promise<webcrypto.CryptoKey>;
 
-/** The keys of an issuer. */
+/** An issuer's keys. */
 export interface KeySet {
   readonly choose: KeyChoice;
-  /** Differs if the keys do. */
+  /** Differs whenever the keys differ. */
   readonly version: string;
 }
 
-/** How long keys count without a look at the issuer, in milliseconds. */
+/** Time for which keys are used without re-fetching them, in milliseconds. */
 const FRESH_MS = 10 * 60_000;
 
-/** How long they count while the issuer does not answer. */
+/** Time for which stale keys are used while the issuer is unreachable. */
 const STALE_MS = 24 * 3_600_000;
 
-/** How long the next look waits, after one for an unknown key or one that failed. */
+/** Minimum delay between a failed fetch, or a fetch for an unknown key, and the next fetch. */
 const RETRY_DELAY_MS = 60_000;
 
-/** The same while there are no keys at all. */
+/** Retry delay after a failed fetch if no keys have been fetched yet. */
 const FIRST_RETRY_DELAY_MS = 5000;
 
-/** How long known keys wait for a look at the issuer. */
+/** Maximum time to wait for a refresh before falling back to the known keys. */
 const REFRESH_WAIT_MS = 1000;
 
-/** Bounds of a look at the issuer. */
+/** Limits for a single fetch. */
 const FETCH_TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** How many keys a set may have. Each may be tried for a token without the name of a key. */
+/** Maximum number of keys per set. */
 const MAX_KEYS = 100;
 
-/** The bounds for all sets together: how many there are, and their characters. */
+/** Maximum number of sets, and their maximum total size in characters. */
 const MAX_SETS = 1000;
 const MAX_SIZE = 16 * 1024 * 1024;
 
-/** What is known of the keys at one address. */
+/** The cached state for one address. */
 interface Source {
   set?: KeySet;
-  /** When the issuer answered last, in milliseconds since 1970. */
+  /** Time of the last successful fetch, in milliseconds since 1970. */
   fetched: number;
-  /** When the next look after a failure is due. */
+  /** Earliest time of the next fetch after a failure. */
   retry: number;
-  /** When a look for an unknown key may be next. */
+  /** Earliest time of the next fetch for an unknown key. */
   unknown: number;
   looking?: Promise<void>;
 }
 
-/** The ports of {@link KeySets}. */
+/** The dependencies of {@link KeySets}. */
 export interface KeySetPorts {
   outbound: Pick<Outbound, "send">;
-  /** Gets a line about an issuer that does not answer. */
+  /** Logs a warning about an unreachable issuer. */
   warn: (line: string) => void;
-  /** In milliseconds since 1970. */
+  /** Returns the time in milliseconds since 1970. */
   now?: () => number;
 }
 
 /**
- * The public keys of issuers by their addresses, for all worlds of this process. An issuer
- * is asked once for all tokens that wait.
+ * Caches issuers' public keys by address, for all worlds of this process. Concurrent requests share
+ * a single fetch.
  */
 export class KeySets {
   readonly #ports: KeySetPorts;
@@ -79,8 +79,9 @@ export class KeySets {
   }
 
   /**
-   * The keys at an address. While the issuer does not answer, they count for a day.
-   * @returns undefined if there are none.
+   * Returns the keys at an address. If the issuer is unreachable, known keys are used for up to a
+   * day.
+   * @returns undefined if no usable keys are known.
    */
   async get(url: string): Promise<KeySet | undefined> {
     const source = this.#sourceOf(url);
@@ -94,8 +95,8 @@ export class KeySets {
   }
 
   /**
-   * The keys at an address after a look for one that is not among them, if a look is due.
-   * @returns undefined if there is no other set than the one that was tried.
+   * Re-fetches the keys at an address to find an unknown key, if a fetch is due.
+   * @returns undefined if there are no keys, or only the keys that were already tried.
    */
   async getNewer(url: string, tried: KeySet): Promise<KeySet | undefined> {
     const source = this.#sourceOf(url);
@@ -108,7 +109,7 @@ export class KeySets {
     return set?.version === tried.version ? undefined : set;
   }
 
-  /** Whether a set of keys is the present one, and fresh. */
+  /** Whether `version` is the latest known version of the keys, and the keys are still fresh. */
   isCurrent(url: string, version: string): boolean {
     const source = this.#sources.get(url);
     return source?.set?.version === version && this.#now() < source.fetched + FRESH_MS;
@@ -126,7 +127,7 @@ export class KeySets {
     return this.#now() < fetched + STALE_MS ? set : undefined;
   }
 
-  /** Asks the issuer, once at a time. It never rejects. */
+  /** Fetches the keys, with at most one fetch in flight per address. Never rejects. */
   #look(url: string, source: Source): Promise<void> {
     source.looking ??= this.#fetch(url)
       .then(
@@ -148,7 +149,7 @@ export class KeySets {
     return source.looking;
   }
 
-  /** @throws an error whose message says what is wrong. */
+  /** @throws an error whose message describes the problem. */
   async #fetch(url: string): Promise<{ set: KeySet; size: number }> {
     const { status, body } = await this.#ports.outbound.send({
       url,
@@ -169,8 +170,8 @@ export class KeySets {
 }
 
 /**
- * The keys of a document, as they are chosen for a token.
- * @throws an error whose message says what is wrong.
+ * Parses a JSON Web Key Set.
+ * @throws an error whose message describes the problem.
  */
 export async function keySetOf(value: unknown): Promise<KeySet> {
   const { createLocalJWKSet } = await import("jose");

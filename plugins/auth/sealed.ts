@@ -3,29 +3,29 @@ import type { ProvenBy, SealedReport } from "../../db/results/index.js";
 import { issuersOf } from "../../db/rules/world-rows.js";
 import type { World } from "../../schemas/worlds.js";
 
-/** A value that holds for a while. */
+/** A value that expires. */
 interface Ending {
-  /** In milliseconds since 1970. */
+  /** Expiry, in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** A use of seals. Neither use reads what the other has sealed. */
-export type SealUse = "sign-in cookie 1" | "report 1";
+/** The purpose of a seal. A value sealed for one purpose cannot be unsealed for another. */
+export type SealUse = "sign-in cookie 1" | "report 1" | "passkey 1";
 
 const CIPHER = "aes-256-gcm";
 const IV = 12;
 const TAG = 16;
 
 /**
- * The key of the seals of a world. It follows from the first key of the world, so all workers and
- * nodes have it, and nothing else is stored.
+ * Derives a world's sealing key from the world's first key, so that all workers and nodes share the
+ * sealing key and nothing else has to be stored.
  */
 const keyOf = ({ config }: World, use: SealUse): Buffer =>
   Buffer.from(hkdfSync("sha256", config.JWT_secrets[0]!.secret, "", `foyer ${use}`, 32));
 
 /**
  * Seals a value, so that its holder can neither read nor change it.
- * @param place what the value is for, beside the world. Only the same place reads it.
+ * @param place the value's context within the world. Unsealing requires the same context.
  */
 export function seal(world: World, use: SealUse, place: readonly string[], value: Ending): string {
   const iv = randomBytes(IV);
@@ -36,7 +36,7 @@ export function seal(world: World, use: SealUse, place: readonly string[], value
   return Buffer.concat(parts).toString("base64url");
 }
 
-/** The value that was sealed; undefined if it was not, or for another use or place, or is over. */
+/** Returns the sealed value, or undefined if it is invalid, expired, or sealed for another use or place. */
 export function unseal<T extends Ending>(
   world: World,
   use: SealUse,
@@ -63,15 +63,18 @@ const digestOf = (key: ProvenBy): string =>
   createHash("sha256").update(JSON.stringify(key)).digest("base64url");
 
 /**
- * Seals a report, as a part of an address.
- * @param of.key of the person's token; without one they came as a guest.
+ * Seals a report for use in a URL.
+ * @param of.key the key that verified the person's token; undefined for guests.
  */
 export const sealReport = (
   world: World,
   { key, ...report }: SealedReport & { readonly key?: ProvenBy | undefined },
 ): string => seal(world, "report 1", [], { ...report, ...(key && { key: digestOf(key) }) });
 
-/** The report in an address; undefined if it is none, is over, or its key was removed. */
+/**
+ * Returns the report from a URL, or undefined if the report is invalid or expired, or if the key
+ * that verified the person's token was removed.
+ */
 export function unsealReport(world: World, sealed: string): SealedReport | undefined {
   const found = unseal<SealedReport & { key?: string }>(world, "report 1", [], sealed);
   if (found?.key === undefined) return found;

@@ -1,9 +1,13 @@
 import type { FastifyRequest } from "fastify";
 import type { Versioned, Visitor } from "../../db/contract/store.js";
+import { guestEntry } from "../../schemas/plain/guests.js";
+import { closedTo, speakersAtDoor } from "../../db/rules/doors.js";
+import { allowedProfile } from "../../schemas/plain/moderation/blocked-words.js";
 import { may, UPLOAD } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import { Refusal } from "../http/errors.js";
-import { credentialsIn } from "./guard.js";
+import { bannableNetwork } from "../limits/guests.js";
+import { credentialsIn, withPresentState } from "./guard.js";
 import { type Identity, IdentityError } from "./identity.js";
 
 declare module "fastify" {
@@ -14,10 +18,10 @@ declare module "fastify" {
 }
 
 /**
- * Admits callers with the right to upload to the world that the request names: by the query
- * parameter `world`, or else by its host. Sets `request.world` and `request.uploader`. Refuses
- * banned and silenced users.
- * @throws {Refusal} 403 with no body, for every reason; 429 for too many new guests.
+ * Admits callers who may upload to the request's world, which is the world named by the query
+ * parameter `world` or, without that parameter, the world at the request's host. Sets
+ * `request.world` and `request.uploader`. Rejects banned and silenced users.
+ * @throws {Refusal} 429 for too many new guests; otherwise 403 with no body, whatever the reason.
  */
 export async function uploader(request: FastifyRequest): Promise<void> {
   const { server } = request;
@@ -26,10 +30,17 @@ export async function uploader(request: FastifyRequest): Promise<void> {
   if (!who || !may(who, UPLOAD, { world: world.value })) {
     throw new Refusal(403, "");
   }
-  const user = await server.store.users.find(world.value.id, who);
+  const { users } = server.store;
+  const user = await withPresentState(users, world.value.id, await users.find(world.value.id, who));
   if (user?.moderation_state) throw new Refusal(403, "");
-  const { tokenId, clientId, traits, profile } = who;
-  // It is asked again when the body has arrived.
+  const now = Date.now();
+  const speakers = await speakersAtDoor(server.store.program, world.value, now);
+  const entrant = { traits: who.traits, isInvited: who.tokenId !== undefined, user: user?.id };
+  if (closedTo(world.value, entrant, speakers, now)) throw new Refusal(403, "");
+  const { tokenId, clientId, traits } = who;
+  const profile = allowedProfile(world.value.config, who.profile);
+  if (tokenId === undefined && !user && !admitsAtOnce(world.value)) throw new Refusal(403, "");
+  // This function runs again after the body has arrived; count a guest only once.
   const isFirst = !(request.uploader as Visitor | null);
   if (clientId !== undefined && !user && isFirst) {
     const { guests } = server;
@@ -41,10 +52,17 @@ export async function uploader(request: FastifyRequest): Promise<void> {
     }
   }
   request.world = world;
-  request.uploader = { tokenId, clientId, traits, profile };
+  const network = bannableNetwork(server.guests.addressOf(request.raw));
+  request.uploader = { tokenId, clientId, traits, profile, network };
 }
 
-/** Admits an {@link uploader} who may also change the program. */
+/** Whether new guests may write at once, without an approval and minutes of reading. */
+function admitsAtOnce({ config }: World): boolean {
+  const { waits, quietUntil } = guestEntry(config, 0);
+  return !waits && quietUntil === undefined;
+}
+
+/** Admits an {@link uploader} who may also edit the program. */
 export async function programUploader(request: FastifyRequest): Promise<void> {
   await uploader(request);
   const place = { world: request.world!.value };
@@ -54,12 +72,13 @@ export async function programUploader(request: FastifyRequest): Promise<void> {
 }
 
 /**
- * Checks the rights of an uploader again, before an upload becomes visible: its body may have
- * taken minutes.
- * @param world the id of the world that the request named at first.
- * @throws {Refusal} as at first, and if the request names another world by now.
+ * Re-checks an uploader's permissions before an upload becomes visible, because receiving the body
+ * may have taken minutes.
+ * @param world the id of the world that the request originally named.
+ * @throws {Refusal} for the same reasons as the original check, or if the request now resolves to
+ * another world.
  */
-export async function admitAgain(request: FastifyRequest, world: string): Promise<void> {
+export async function readmit(request: FastifyRequest, world: string): Promise<void> {
   await request.admission!(request);
   if (request.world!.value.id !== world) throw new Refusal(403, "");
 }
@@ -72,7 +91,7 @@ async function worldOf({
   const { world } = query as { world?: string | string[] };
   const { worlds } = server.store;
   if (world === undefined) return worlds.at(host.toLowerCase());
-  // Twice, it names none.
+  // A repeated parameter names no world.
   return typeof world === "string" ? worlds.get(world) : undefined;
 }
 
@@ -86,7 +105,7 @@ async function identityOf(
     const { tokenId, clientId } = identity;
     return tokenId || clientId ? identity : undefined;
   } catch (error) {
-    // A bad token gets the same answer as no right to upload.
+    // A bad token gets the same response as a missing permission.
     if (error instanceof IdentityError) return undefined;
     throw error;
   }

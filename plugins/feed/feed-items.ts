@@ -4,35 +4,42 @@ import type { Store } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
 import { type Published, published } from "../../db/log/log-events.js";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
+import { cutSummary, hasCounts } from "../../schemas/plain/polls.js";
 
-/** Whether texts of earlier entries may be gone. */
+/** Whether an entry may indicate that text in earlier entries was erased. */
 export const isErasing = (entry: Entry): boolean =>
   entry.type === "user.erased" ||
   entry.type === "chat.erased" ||
+  entry.type === "caption.erased" ||
   (entry.type === "chat.event" && entry.delivery.event.replaces !== null);
 
-/** An entry of the feed, ready to be sent. */
+/** A feed entry, ready to send. */
 export interface FeedItem {
   readonly seq: number;
   readonly type: string;
-  /** When it was written, in milliseconds since 1970. */
+  /** Time at which the entry was written, in milliseconds since 1970. */
   readonly at: number;
-  /** The JSON of the whole entry. */
+  /** The whole entry as JSON. */
   readonly json: string;
 }
 
-/** The parts of the store that the feed reads. */
-export type FeedStore = Pick<Store, "log" | "users" | "chat" | "questions" | "polls" | "audit">;
+/** Maximum size of the words or texts of an entry, in bytes. */
+const MAX_SUMMARY = 16 * 1024;
 
-/** How many users are read at once. */
+/** The parts of the store that the feed reads. */
+export type FeedStore = Pick<
+  Store,
+  "log" | "users" | "chat" | "questions" | "polls" | "captions" | "audit"
+>;
+
 const USERS_PER_READ = 200;
 
-/** Whether channels are direct, by world and channel. That never changes. */
+/** Whether a channel is direct, by world and channel. A channel's kind never changes. */
 const direct = new Cache<boolean>(1024 * 1024);
 
 /**
- * The entries of the feed, with everything that is read when they are sent: names, votes, and
- * texts, which may be erased by then. Entries that the feed does not show are left out.
+ * Builds feed items from entries, omitting entries that the feed does not show. Authors' token ids
+ * and vote totals are taken from the store's current state, because entries do not contain them.
  */
 export async function itemsOf(
   store: FeedStore,
@@ -50,9 +57,11 @@ export async function itemsOf(
     world,
     shown.map(({ entry }) => entry.by),
   );
+  // Many entries of a page may be about the votes in one poll, which are added up once.
+  const polls = new Map<string, Promise<object | undefined>>();
   const items = await Promise.all(
     shown.map(async ({ entry, found }) => {
-      const data = await dataOf(store, world, entry, found);
+      const data = await dataOf(store, world, entry, found, polls);
       if (data === undefined) return [];
       const { seq, at } = entry;
       const head = JSON.stringify({
@@ -69,7 +78,7 @@ export async function itemsOf(
   return items.flat();
 }
 
-/** The names in tokens, by the ids of users, and by the digests of callers who are no users. */
+/** Returns authors' token ids, keyed by user id, or by token digest for callers who are not users. */
 export async function namesOf(
   { users, audit }: Pick<FeedStore, "users" | "audit">,
   world: string,
@@ -85,7 +94,7 @@ export async function namesOf(
   return names;
 }
 
-/** An author as programs read it; null if an entry stands for many. */
+/** Returns an author as shown in the feed, or null if the entry aggregates several users. */
 export function authorOf({ kind, user, token }: Author, names: ReadonlyMap<string, string | null>) {
   if (kind === "users") return null;
   if (kind === "command" || kind === "server") return { kind };
@@ -93,19 +102,21 @@ export function authorOf({ kind, user, token }: Author, names: ReadonlyMap<strin
   return { kind, user_id: user ?? null, token_id };
 }
 
-/** The JSON of the data of an entry; undefined if the feed does not show it. */
+/** Serializes an entry's data, or returns undefined if the feed does not show the entry. */
 async function dataOf(
   store: FeedStore,
   world: string,
   entry: Entry,
   { type, data }: Published,
+  polls: Map<string, Promise<object | undefined>>,
 ): Promise<string | undefined> {
   const json = JSON.stringify(data);
   switch (entry.type) {
     case "chat.event": {
       if (await isDirect(store, world, entry.channel)) return undefined;
       const { content } = entry.delivery.event;
-      // The content is JSON of anything: it is neither parsed nor made again.
+      // The content is arbitrary JSON text, so it is inserted as is rather than parsed and
+      // serialized.
       return type === "chat.message" || type === "chat.edited"
         ? `${json.slice(0, -1)},"content":${content}}`
         : json;
@@ -116,15 +127,34 @@ async function dataOf(
       return found && JSON.stringify({ ...data, score: found.score });
     }
     case "poll.voted": {
-      const found = await store.polls.get(world, entry.room, entry.poll);
-      return found && JSON.stringify({ ...data, results: found.results });
+      const { room, poll } = entry;
+      const results = polls.get(poll) ?? resultsOf(store, world, room, poll);
+      polls.set(poll, results);
+      const found = await results;
+      return found && JSON.stringify({ ...data, ...found });
+    }
+    case "caption.added": {
+      const found = await store.captions.get(world, entry.caption);
+      if (!found) return undefined;
+      const { session, lang, text, at } = found;
+      const spoken_at = new Date(at).toISOString();
+      return JSON.stringify({ ...data, session_id: session, lang, text, spoken_at });
     }
     default:
       return json;
   }
 }
 
-/** Whether a channel is direct, or gone, so that this is not known any more. */
+/** Returns the results of a poll as everybody may see them, or undefined if it was deleted. */
+async function resultsOf({ polls }: FeedStore, world: string, room: string, id: string) {
+  const found = await polls.get(world, room, id);
+  if (!found) return undefined;
+  const { results, poll_type } = found;
+  const summary = hasCounts(poll_type) ? undefined : await polls.summary(world, room, id, false);
+  return { results, ...(summary && { summary: cutSummary(summary, MAX_SUMMARY) }) };
+}
+
+/** Whether a channel is direct. A deleted channel counts as direct, because its kind is no longer known. */
 async function isDirect({ chat }: FeedStore, world: string, id: string): Promise<boolean> {
   const key = `${world} ${id}`;
   const known = direct.get(key);

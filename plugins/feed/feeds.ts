@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import fp from "fastify-plugin";
 import type { TypeFilter } from "../../schemas/plain/feed.js";
-import { Reader } from "./reader.js";
+import { FeedReader } from "./reader.js";
 import { WorldFeed } from "./world-feed.js";
 
 declare module "fastify" {
@@ -12,11 +12,11 @@ declare module "fastify" {
 
 /** The event streams of this process. */
 interface Feeds {
-  /** How many streams there are. */
+  /** Number of open streams. */
   readonly count: number;
   /**
-   * Answers a request with a stream of the entries of a world.
-   * @param cursor the number of the entry after which it begins.
+   * Responds to a request with a stream of a world's entries.
+   * @param cursor the number of the entry after which the stream begins.
    */
   stream(
     request: FastifyRequest,
@@ -25,13 +25,13 @@ interface Feeds {
   ): Promise<void>;
 }
 
-/** How often a comment keeps proxies awake, in milliseconds. */
+/** Interval between comments that keep proxies from closing the connection, in milliseconds. */
 const COMMENT_INTERVAL_MS = 15_000;
 
-/** How often expired tokens are looked for, in milliseconds. */
+/** Interval between checks for expired tokens, in milliseconds. */
 const EXPIRY_CHECK_INTERVAL_MS = 500;
 
-/** Streams of the change feed. */
+/** Provides `app.feeds`, which streams the change feed. */
 export default fp(
   async (app) => {
     const { store, events } = app;
@@ -55,7 +55,7 @@ export default fp(
       return feed;
     }
 
-    function leave(world: string, feed: WorldFeed, reader: Reader): void {
+    function leave(world: string, feed: WorldFeed, reader: FeedReader): void {
       feed.remove(reader);
       events.unfollow(world);
       if (!feed.isEmpty || worlds.get(world) !== feed) return;
@@ -70,18 +70,19 @@ export default fp(
       },
       async stream(request, reply, of) {
         const { world } = of;
-        // The client may have gone meanwhile: nothing would say so again.
+        // The client may already have disconnected; 'close' will not fire a second time.
         if (reply.raw.destroyed) {
           reply.hijack();
           return;
         }
         const feed = worlds.get(world) ?? open(world);
-        const reader = new Reader(request, reply, of);
+        const reader = new FeedReader(request, reply, of);
         feed.add(reader);
         reply.raw.once("close", () => leave(world, feed, reader));
         await events.follow(world);
         feed.began(events.reached(world));
-        // Rights may have been lost before the world was followed.
+        // If rights were revoked before this process followed the world, no check has covered this
+        // reader.
         if (reader.isOver || app.draining || !(await reader.isAdmitted())) {
           reply.hijack();
           reply.raw.destroy();

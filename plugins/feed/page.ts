@@ -3,25 +3,24 @@ import { InvalidData } from "../../schemas/validate.js";
 import { Refusal } from "../http/errors.js";
 import { type FeedItem, type FeedStore, itemsOf } from "./feed-items.js";
 
-/** A part of the feed. */
+/** A page of the feed. */
 export interface FeedPage {
   readonly items: readonly FeedItem[];
-  /** After the last entry that was looked at. */
+  /** The number of the last entry that the page covers. */
   readonly cursor: number;
   /** Whether there are entries after the cursor. */
   readonly more: boolean;
 }
 
-/** How many entries are read at a time. */
 const ENTRIES_PER_READ = 500;
 
-/** How many entries one page looks at, at most. Few of them may be of the selected types. */
+/** Maximum number of entries examined per page, because few entries may have a selected type. */
 const MAX_LOOKED = 10_000;
 
 /**
- * Reads entries of the feed from the log.
- * @param after the number after which it begins.
- * @param limit how many entries at most.
+ * Reads a page of the feed from the log.
+ * @param after the number of the entry after which the page begins.
+ * @param limit the maximum number of items.
  */
 export async function readPage(
   store: FeedStore,
@@ -32,7 +31,8 @@ export async function readPage(
 ): Promise<FeedPage> {
   const items: FeedItem[] = [];
   let cursor = after;
-  // Nearly every entry is shown without a filter, and one tells that there are more.
+  // Without a filter, nearly every entry is shown, so reading one entry beyond the limit reveals
+  // whether more entries exist.
   const stretch = filter === EVERYTHING ? Math.min(limit + 1, ENTRIES_PER_READ) : ENTRIES_PER_READ;
   for (let looked = 0; looked < MAX_LOOKED; looked += stretch) {
     const { entries } = await store.log.since(world, cursor, stretch);
@@ -47,15 +47,15 @@ export async function readPage(
   return { items, cursor, more: true };
 }
 
-/** Why a cursor is refused. */
+/** The reason why a cursor was rejected. */
 export type CursorProblem = "malformed" | "future" | "expired";
 
 const CURSOR = new RegExp(CURSOR_PATTERN);
 
 /**
- * Checks a cursor of a client.
- * @param text undefined for the present moment.
- * @returns the number of the entry after which the feed begins, or why it does not.
+ * Validates a client's cursor.
+ * @param text the cursor; undefined for the current head of the log.
+ * @returns the number of the entry after which the feed begins, or the problem with the cursor.
  */
 export async function positionOf(
   { log }: FeedStore,
@@ -74,14 +74,17 @@ export async function positionOf(
 
 const PROBLEMS = {
   malformed: "Must be a cursor of the change feed.",
-  future: "May not be a cursor of the future.",
+  future: "Must not be a future cursor.",
 };
 
-/** The refusal of a cursor. @param name the field that holds it. */
+/**
+ * Builds the error for a rejected cursor.
+ * @param name the field that contains the cursor.
+ */
 export function cursorRefusal(problem: CursorProblem, name: string): Error {
   if (problem !== "expired") {
     return new InvalidData({ [name]: [PROBLEMS[problem]] });
   }
-  const detail = "Entries after this cursor are not kept any more.";
+  const detail = "Entries after this cursor are no longer kept.";
   return new Refusal(410, detail, {}, "cursor_expired");
 }

@@ -4,35 +4,34 @@ import type { TypeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem, FeedStore } from "./feed-items.js";
 import { readPage } from "./page.js";
 
-/** How many bytes of live entries may wait for a reader. */
+/** Maximum number of bytes of live entries buffered for a reader. */
 export const MAX_BEHIND = 1024 * 1024;
 
-/** How many old entries are read at a time. */
 const ENTRIES_PER_READ = 200;
 
-/** The events of an event stream. */
+/** Encodes items as server-sent events. */
 export const encoded = (items: readonly FeedItem[]): Buffer =>
   Buffer.from(
     items.map(({ seq, type, json }) => `id: ${seq}\nevent: ${type}\ndata: ${json}\n\n`).join(""),
   );
 
-/** A comment, which keeps proxies awake. */
+/** A comment, which keeps proxies from closing the connection. */
 const COMMENT = Buffer.from(":\n\n");
 
-/** What a reader needs to know of the live feed of its world. */
+/** The part of a world feed's state that readers need. */
 export interface Live {
-  /** The number of the last entry that live readers got. */
+  /** The number of the last entry sent to live readers. */
   readonly position: number;
 }
 
 /** One event stream. */
-export class Reader {
+export class FeedReader {
   readonly filter: TypeFilter;
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #world: string;
   readonly #socket: Socket;
-  /** The number of the last entry that was sent or looked at. */
+  /** The number of the last entry that was sent or skipped. */
   #cursor: number;
   #isLive = false;
   #isOver = false;
@@ -55,46 +54,59 @@ export class Reader {
     return this.#isOver;
   }
 
-  /** Equal for readers that have the same rights. */
+  /** The Authorization header. Readers with the same header have the same rights. */
   get credentials(): string {
     return this.#request.headers.authorization ?? "";
   }
 
-  /** Sends the head of the answer. */
+  /** Sends the response headers. */
   begin(): void {
     const { raw } = this.#reply;
     this.#reply.hijack();
-    // The body ends with the connection. In chunks, each entry would take three writes.
+    // The body ends when the connection closes. With chunked encoding, each entry would take three
+    // writes.
     raw.removeHeader("transfer-encoding");
     raw.writeHead(200, {
       ...(this.#reply.getHeaders() as Record<string, string>),
       "content-type": "text/event-stream; charset=utf-8",
       "cache-control": "no-store",
       connection: "close",
-      // Otherwise nginx collects entries before it passes them on.
+      // Prevents nginx from buffering entries.
       "x-accel-buffering": "no",
     });
     raw.write(COMMENT);
   }
 
-  /** Whether the token of the reader has expired. @param now in milliseconds since 1970. */
+  /**
+   * Whether the reader's token has expired.
+   * @param now in milliseconds since 1970.
+   */
   hasExpired(now: number): boolean {
     const { expires } = this.#request.caller;
     return expires !== undefined && now / 1000 >= expires;
   }
 
-  /** Checks the rights of the caller once more. @returns whether they still hold. */
+  /**
+   * Re-checks the caller's rights.
+   * @returns whether the caller is still admitted.
+   */
   async isAdmitted(): Promise<boolean> {
     try {
       await this.#request.admission!(this.#request);
       return true;
     } catch {
-      // Also if the store cannot tell: the client comes back, and resumes.
+      // If the store is unavailable, the reader is rejected, too; the client reconnects and
+      // resumes.
       return false;
     }
   }
 
-  /** Sends the entries after the cursor, as fast as the client takes them, until the reader is live. */
+  /** Takes the caller of a reader with the same credentials, who was just checked and may have a new end. */
+  shareCaller(other: FeedReader): void {
+    this.#request.caller = other.#request.caller;
+  }
+
+  /** Sends the entries after the cursor, with backpressure, until the reader is live. */
   async catchUp(store: FeedStore, live: Live): Promise<void> {
     while (!this.#isOver) {
       const { items, cursor, more } = await readPage(
@@ -116,11 +128,12 @@ export class Reader {
   }
 
   /**
-   * Takes new entries of its types.
-   * @param bytes these entries, encoded.
+   * Sends the entries that have not been sent yet, once the reader is live.
+   * @param items new entries that match the reader's filter.
+   * @param bytes the same entries, encoded.
    */
   take(items: readonly FeedItem[], bytes: Buffer): void {
-    // Otherwise it reads them from the log.
+    // Until the reader is live, it reads new entries from the log.
     if (!this.#isLive || this.#isOver) return;
     const unsent = items.filter(({ seq }) => seq > this.#cursor);
     if (unsent.length === 0) return;
@@ -135,16 +148,16 @@ export class Reader {
     if (!this.#isOver && !socket.writableNeedDrain) socket.write(COMMENT);
   }
 
-  /** Ends the stream after what was sent. */
+  /** Ends the stream after flushing. */
   end(): void {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#reply.raw.end();
-    // A client that does not read would keep it open.
+    // A client that does not read would keep the connection open.
     if (this.#socket.writableNeedDrain) this.drop();
   }
 
-  /** Ends the connection, as its client does not read. */
+  /** Closes the connection without flushing, because the client is not reading. */
   drop(): void {
     this.#isOver = true;
     this.#reply.raw.destroy();

@@ -1,48 +1,52 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { StoreError } from "../../db/contract/store.js";
 import type { Entry } from "../../db/log/entries.js";
+import { changesGrant } from "../../db/rules/invitation-rows.js";
 import { type FeedItem, type FeedStore, isErasing, itemsOf } from "./feed-items.js";
-import { encoded, type Live, type Reader } from "./reader.js";
+import { encoded, type Live, type FeedReader } from "./reader.js";
 
-/** How many entries are made ready together. */
+/** Maximum number of entries prepared together. */
 const BATCH_ENTRIES = 500;
 
-/** How many entries may wait. Beyond that, readers begin again from the log. */
+/** Maximum number of queued entries. Beyond this number, streams are ended and clients resume from the log. */
 const MAX_WAITING = 20_000;
 
 /**
- * For how long new entries gather after a write to that many readers, in milliseconds for each, and
- * at most: a write to a socket costs the same whatever its size.
+ * Time for which new entries are collected after a write: the number of milliseconds per reader,
+ * and the maximum. A socket write costs the same regardless of its size, so batching reduces the
+ * load.
  */
 const GATHER = 0.2;
 const MAX_GATHER_MS = 250;
 
-/** The first and the longest pause after a read that failed, in milliseconds. */
+/** Bounds of the backoff after a failed read, in milliseconds. */
 const FIRST_RETRY_DELAY_MS = 50;
 const MAX_RETRY_DELAY_MS = 1000;
 
-/** The entries after which callers may have lost their rights. */
+/** Types of entries that may revoke callers' rights. */
 const RIGHTS = new Set<Entry["type"]>([
   "world.updated",
   "world.deleted",
   "user.moderated",
   "user.erased",
+  "invitation.updated",
+  "invitation.deleted",
 ]);
 
-/** The new entries of one world, for its readers in this process. */
+/** Distributes one world's new entries to the world's readers in this process. */
 export class WorldFeed implements Live {
   readonly #store: FeedStore;
   readonly #world: string;
   readonly #onFault: (error: unknown) => void;
-  /** The readers by the types that they want: they share what is sent. */
-  readonly #groups = new Map<string, Set<Reader>>();
+  /** Readers, by filter. Readers with the same filter share encoded bytes. */
+  readonly #groups = new Map<string, Set<FeedReader>>();
   readonly #waiting: Entry[] = [];
-  /** How many entries that erase texts have come. */
+  /** Number of received entries that erase text. */
   #erasures = 0;
   #isRunning = false;
   #position = 0;
 
-  /** @param onFault gets an error that ends the streams. */
+  /** @param onFault receives an error that ended the streams. */
   constructor(store: FeedStore, world: string, onFault: (error: unknown) => void) {
     this.#store = store;
     this.#world = world;
@@ -57,36 +61,36 @@ export class WorldFeed implements Live {
     return this.#groups.size === 0;
   }
 
-  /** The last entry before the first that {@link take} gets. */
+  /** Sets the position of the entry that precedes the first entry passed to {@link take}. */
   began(position: number): void {
     this.#position = Math.max(this.#position, position);
   }
 
-  *readers(): Iterable<Reader> {
+  *readers(): Iterable<FeedReader> {
     for (const group of this.#groups.values()) yield* group;
   }
 
-  add(reader: Reader): void {
+  add(reader: FeedReader): void {
     const { key } = reader.filter;
     const group = this.#groups.get(key);
     if (group) group.add(reader);
     else this.#groups.set(key, new Set([reader]));
   }
 
-  remove(reader: Reader): void {
+  remove(reader: FeedReader): void {
     const { key } = reader.filter;
     const group = this.#groups.get(key);
     if (group?.delete(reader) && group.size === 0) this.#groups.delete(key);
   }
 
-  /** Takes a new entry. */
+  /** Enqueues a new entry. */
   take(entry: Entry): void {
     this.#waiting.push(entry);
     if (isErasing(entry)) this.#erasures++;
     if (this.#waiting.length > MAX_WAITING) this.endAll();
     if (this.#isRunning) return;
     this.#isRunning = true;
-    // Entries of one commit come one after the other.
+    // Deferred, to batch the entries of one commit, which arrive one after the other.
     queueMicrotask(() => {
       this.#run().catch((error: unknown) => {
         this.#onFault(error);
@@ -96,7 +100,7 @@ export class WorldFeed implements Live {
     });
   }
 
-  /** Ends all streams, whose clients come back with their cursors. */
+  /** Ends all streams. Clients reconnect with their cursors. */
   endAll(): void {
     this.#waiting.length = 0;
     for (const reader of [...this.readers()]) {
@@ -108,7 +112,8 @@ export class WorldFeed implements Live {
   async #run(): Promise<void> {
     while (this.#waiting.length > 0) {
       const entries = this.#waiting.splice(0, BATCH_ENTRIES);
-      if (entries.some(({ type }) => RIGHTS.has(type))) await this.#check();
+      if (entries.some((entry) => RIGHTS.has(entry.type) && changesGrant(entry)))
+        await this.#check();
       const items = await this.#presentItems(entries);
       this.#position = entries.at(-1)!.seq;
       const pause = Math.min(GATHER * this.#send(items), MAX_GATHER_MS);
@@ -117,7 +122,7 @@ export class WorldFeed implements Live {
     this.#isRunning = false;
   }
 
-  /** The items of entries, without texts that were erased while they were made. */
+  /** Builds the entries' feed items. Starts over if text was erased in the meantime. */
   async #presentItems(entries: readonly Entry[]): Promise<FeedItem[]> {
     for (;;) {
       const known = this.#erasures;
@@ -126,11 +131,11 @@ export class WorldFeed implements Live {
     }
   }
 
-  /** @returns to how many readers it wrote. */
+  /** @returns the number of readers written to. */
   #send(items: readonly FeedItem[]): number {
     let count = 0;
     for (const group of this.#groups.values()) {
-      const [{ filter }] = group as unknown as [Reader];
+      const [{ filter }] = group as unknown as [FeedReader];
       const own = items.filter(({ type }) => filter.has(type));
       if (own.length === 0) continue;
       const bytes = encoded(own);
@@ -145,7 +150,7 @@ export class WorldFeed implements Live {
       try {
         return await itemsOf(this.#store, this.#world, await this.#present(entries));
       } catch (error) {
-        // A store that cannot be read comes back. Anything else is a bug, and would fail again.
+        // An unavailable store recovers. Any other error is a bug, and a retry would fail again.
         if (!(error instanceof StoreError)) throw error;
         if (this.isEmpty) return [];
         await sleep(pause, undefined, { ref: false });
@@ -153,7 +158,10 @@ export class WorldFeed implements Live {
     }
   }
 
-  /** Entries as they are in the log now, if one of them or a later one erases texts of the others. */
+  /**
+   * Re-reads entries from the log if any of these entries, or an entry still queued, erases text in
+   * other entries.
+   */
   async #present(entries: readonly Entry[]): Promise<readonly Entry[]> {
     const later = this.#waiting;
     const isSingle = entries.length === 1 && later.length === 0;
@@ -162,20 +170,23 @@ export class WorldFeed implements Live {
     const [{ seq: first }] = entries as [Entry];
     const last = entries.at(-1)!.seq;
     const present = await log.since(this.#world, first - 1, entries.length);
-    // Of entries that are gone, later ones take the places.
+    // The read returns later entries in place of removed entries.
     return present.entries.filter(({ seq }) => seq <= last);
   }
 
-  /** Ends the streams of callers who have lost their rights. */
+  /** Ends the streams of callers whose rights were revoked. */
   async #check(): Promise<void> {
-    const admitted = new Map<string, Promise<boolean>>();
+    const checks = new Map<string, { by: FeedReader; answer: Promise<boolean> }>();
     const readers = [...this.readers()];
     await Promise.all(
       readers.map(async (reader) => {
         const { credentials } = reader;
-        let answer = admitted.get(credentials);
-        if (!answer) admitted.set(credentials, (answer = reader.isAdmitted()));
-        if (await answer) return;
+        let check = checks.get(credentials);
+        if (!check) checks.set(credentials, (check = { by: reader, answer: reader.isAdmitted() }));
+        if (await check.answer) {
+          reader.shareCaller(check.by);
+          return;
+        }
         reader.end();
         this.remove(reader);
       }),

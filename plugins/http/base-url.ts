@@ -5,25 +5,25 @@ import { isHost } from "./protocol.js";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The URL of this server as the client reached it, without a trailing slash. */
+    /** This server's base URL for links, without a trailing slash. */
     readonly base: string;
   }
 }
 
-/** Gives the base of links: PUBLIC_URL, or else the host of the request. */
+/** Provides the base URL for links: PUBLIC_URL, or otherwise the request's host. */
 export default fp<{ publicUrl?: string | undefined }>(
   async (app, { publicUrl }) => {
     app.decorateRequest("base", {
       getter(this: FastifyRequest) {
         if (publicUrl !== undefined) return publicUrl;
-        // Other people follow these links, so nothing but a host may get in.
+        // People other than the requester follow these links, so only a valid host is accepted.
         const { protocol, host } = this;
         if (!isHost(host)) {
-          throw new Refusal(400, "The Host header is not a host name.");
+          throw new Refusal(400, "The Host header must be a valid host name.");
         }
-        // A trusted proxy may forward a client's own header.
+        // A trusted proxy may pass on a header sent by the client.
         if (protocol !== "http" && protocol !== "https") {
-          throw new Refusal(400, "X-Forwarded-Proto is neither http nor https.");
+          throw new Refusal(400, "X-Forwarded-Proto must be http or https.");
         }
         return `${protocol}://${host}`;
       },

@@ -2,22 +2,21 @@ import type { FastifyInstance, RouteOptions } from "fastify";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** The route intends to hold a body in memory that is larger than the `bodyLimit` of the server. */
+    /** The route deliberately buffers a body larger than the server's `bodyLimit`. */
     holdsLargeBody?: true;
   }
 }
 
-/** The types whose inherited parsers (Fastify's and the one of `validation`) hold a whole body in memory. */
+/** The content types whose inherited parsers (Fastify's and the `validation` plugin's) buffer the whole body. */
 const INHERITED = ["application/json", "text/plain"];
 
 const guarded = new WeakSet<FastifyInstance>();
 
 /**
- * Stops the start if a route raises `bodyLimit` and inherits a parser that holds
- * a whole body in memory: a client could fill the memory with a type of body
- * that the route never asked for. A route for large bodies either removes the
- * parsers of its scope and reads a stream, or declares `config.holdsLargeBody`.
- * Call it before the first route is added.
+ * Prevents the server from starting if a route raises `bodyLimit` but inherits a parser that
+ * buffers the whole body: a client could exhaust memory with a content type that the route never
+ * asked for. A route for large bodies must either remove its scope's parsers and read a stream, or
+ * declare `config.holdsLargeBody`. Call this before adding the first route.
  */
 export function guardBodyLimits(app: FastifyInstance): void {
   if (guarded.has(app)) return;
@@ -29,7 +28,7 @@ export function guardBodyLimits(app: FastifyInstance): void {
     if (bodyLimit <= most || config?.holdsLargeBody) return;
     raised.push({ scope: this, route });
   });
-  // A scope may remove a parser after it has added the route.
+  // Deferred, because a scope may remove a parser after adding the route.
   app.addHook("onReady", async () => {
     for (const { scope, route } of raised) {
       const type = INHERITED.find((type) => scope.hasContentTypeParser(type));

@@ -8,36 +8,36 @@ import type { onRequestHookHandler } from "fastify";
 import fp from "fastify-plugin";
 import { problemOf, Refusal } from "./errors.js";
 
-// A connection gets its answers, each in its turn, even if the next bytes are not HTTP,
-// or the server stops.
+// Pipelined responses are always sent in order, even if a later request is malformed or the server
+// is shutting down.
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Whether the server is stopping. */
+    /** Whether the server is shutting down. */
     readonly draining: boolean;
     /**
-     * Refuses new requests, and waits for those in flight.
-     * @param deadline after how many milliseconds it stops waiting.
+     * Rejects new requests, and waits for requests in flight.
+     * @param deadline the maximum wait, in milliseconds.
      */
     drain(deadline: number): Promise<void>;
-    /** Adds work to {@link drain}, which gets the same deadline and waits no longer for it. */
+    /** Adds work that {@link drain} starts and waits for. The work receives the same deadline. */
     whenDraining(work: (deadline: number) => Promise<void>): void;
-    /** Ends connections whose client takes nothing of an answer. */
+    /** Closes connections whose client has stopped reading a response. */
     readonly stalls: Stalls;
   }
 }
 
-/** On a socket: the answer to its last request that parsed. */
+/** Property of a socket: the response to the last successfully parsed request. */
 const kLast = Symbol("last answer");
 
 type Connection = Socket & { [kLast]?: ServerResponse };
 
-/** Remembers the answer to the last request of a connection that parsed, finished or not. */
+/** Records the response to a connection's last successfully parsed request, finished or not. */
 export function rememberAnswer(socket: Connection, answer: ServerResponse): void {
   socket[kLast] = answer;
 }
 
-/** A signal that aborts when a response was sent, or its client is gone. */
+/** Returns a signal that aborts when the response has been sent or the client has disconnected. */
 export function clientGone(response: ServerResponse): AbortSignal {
   const controller = new AbortController();
   if (response.destroyed) controller.abort();
@@ -45,32 +45,32 @@ export function clientGone(response: ServerResponse): AbortSignal {
   return controller.signal;
 }
 
-/** How many requests of one connection may wait behind the one in progress. */
+/** Maximum number of requests queued behind the current request, per connection. */
 const MAX_WAITING = 100;
 
-/** Responses to requests that were waiting before the server was asked to stop. */
+/** Responses to requests that were already queued when the shutdown began. */
 const waitedBeforeStop = new WeakSet<ServerResponse>();
 
-/** The responses that wait for their turn, by connection. */
+/** Queued responses, by connection. */
 const queues = new WeakMap<Socket, Set<ServerResponse>>();
 
 /**
- * Starts a request only after every earlier one of its connection is answered.
+ * Starts a request only after all earlier requests on its connection have received their responses.
  *
- * Clients may send requests without waiting for answers (RFC 9112, section 9.3.2).
- * Node.js hands over all of them at once. But if the connection ends, it never emits
- * `close` on the response of a request that waits, so whatever that request holds
- * would leak. Therefore a request starts, and takes resources, only in its turn. It
- * then also sees the changes that earlier requests made.
+ * Clients may send requests without waiting for responses (RFC 9112, section 9.3.2), and Node.js
+ * dispatches all of them immediately. If the connection ends, however, Node.js never emits `close`
+ * on the response to a queued request, so any resources held by that request would leak. Requests
+ * therefore start, and allocate resources, only in turn. Each request then also sees the changes
+ * made by earlier requests.
  */
 export const awaitTurn: onRequestHookHandler = (request, reply, done) => {
   const answer = reply.raw;
-  // Node.js assigns the socket to a response when its turn comes.
+  // Node.js assigns the socket to a response when its turn arrives.
   if (answer.socket !== null) return done();
   const queue = queueOf(request.raw.socket);
   if (queue.size >= MAX_WAITING) {
     const headers = { "retry-after": "1" };
-    const detail = "Too many requests wait on this connection.";
+    const detail = "Too many requests are waiting on this connection.";
     return done(new Refusal(429, detail, headers));
   }
   queue.add(answer);
@@ -92,10 +92,13 @@ function queueOf(socket: Socket): Set<ServerResponse> {
   return queue;
 }
 
-/** Whether an application of this process is stopping. Each request reads it, as it is cheaper than `app.draining`. */
+/**
+ * Whether any application in this process is shutting down. Cheaper to read than `app.draining`,
+ * which matters because every request reads this flag.
+ */
 let stopping = false;
 
-/** Answers 503 while the server stops. */
+/** Responds with 503 while the server is shutting down. */
 export const refuseWhileStopping: onRequestHookHandler = (request, reply, done) => {
   if (!stopping || !request.server.draining) return done();
   if (waitedBeforeStop.has(reply.raw)) return done();
@@ -106,9 +109,9 @@ export const refuseWhileStopping: onRequestHookHandler = (request, reply, done) 
 };
 
 /**
- * Provides `app.drain`, and ends every connection when the server closes.
- * @param options.closeTimeout how long `close` waits for requests in flight without an
- *   earlier `drain`, in milliseconds.
+ * Provides `app.drain`, and closes all connections when the server closes.
+ * @param options.closeTimeout maximum time that `close` waits for requests in flight if `drain` has
+ * not been called, in milliseconds.
  */
 export default fp<{ closeTimeout: number }>(
   async (app, { closeTimeout }) => {
@@ -116,11 +119,12 @@ export default fp<{ closeTimeout: number }>(
     let closing = false;
     app.decorate("draining", { getter: () => draining });
 
-    // Requests in flight are counted only when a stop asks for them: a counter
-    // would cost each read 2 to 3 %. Upgraded sockets are among the connections:
-    // they owe no answer, so nothing waits for them, and they end with the others.
+    // Requests in flight are counted only on shutdown, because a running counter would make each
+    // read 2 to 3 % slower. `connections` includes upgraded sockets. An upgraded socket has no
+    // pending response, so `drain` does not wait for it, and it is closed along with all other
+    // sockets.
     const connections = new Set<Socket>();
-    // One for all: `once` would keep three objects for each.
+    // All sockets share this function, because `once` would keep three objects per socket.
     function forget(this: Socket) {
       connections.delete(this);
     }
@@ -129,7 +133,7 @@ export default fp<{ closeTimeout: number }>(
         socket.destroy();
         return;
       }
-      // A connection that an offer to upgrade did not take elsewhere comes twice.
+      // Node.js emits a connection a second time if an upgrade offer was declined.
       if (connections.has(socket)) return;
       connections.add(socket);
       socket.on("close", forget);
@@ -140,8 +144,8 @@ export default fp<{ closeTimeout: number }>(
     const looking = setInterval(() => stalls.look(), STALL_CHECK_INTERVAL_MS).unref();
     app.addHook("onClose", async () => clearInterval(looking));
 
-    // This server is no proxy. Without a listener Node.js would close the
-    // connection at once, and lose the answers that it still owes.
+    // This server is not a proxy, so it rejects CONNECT. Without a listener, Node.js would close
+    // the connection immediately and lose pending responses.
     app.server.on("connect", (_request: unknown, socket: Socket) => {
       socket.on("error", () => socket.destroy());
       endAfterAll(socket, "400 Bad Request");
@@ -152,15 +156,15 @@ export default fp<{ closeTimeout: number }>(
     app.decorate("drain", async (deadline: number) => {
       draining = true;
       stopping = true;
-      // This timer must not keep the process from ending.
+      // The timer must not keep the process alive.
       const timeout = delay(deadline, undefined, { ref: false });
       const inFlight = [...connections].filter(owesAnswer).map(settled);
       const ends = [...inFlight, ...works.map((work) => work(deadline))];
       await Promise.race([Promise.allSettled(ends), timeout]);
     });
 
-    // The server closes after its last connection. A client that sends nothing,
-    // or half a request, could keep one open for minutes.
+    // The server does not close until its last connection has ended, and an idle client or an
+    // incomplete request could keep a connection open for minutes.
     app.addHook("preClose", async () => {
       if (!draining) await app.drain(closeTimeout);
       closing = true;
@@ -170,21 +174,20 @@ export default fp<{ closeTimeout: number }>(
   { name: "connections" },
 );
 
-/** Whether a connection waits for an answer. */
+/** Whether a connection has a pending response. */
 const owesAnswer = (socket: Connection): boolean => socket[kLast]?.writableFinished === false;
 
-/** Resolves when a connection has no unfinished answer, or is closed. */
+/** Resolves when a connection has no pending response, or is closed. */
 async function settled(socket: Connection): Promise<void> {
-  // The answers of a connection leave in order: after the last one, none is owed.
+  // Responses are sent in order, so no response is pending once the last response has been sent.
   const answer = socket[kLast]!;
-  // An answer that waits behind another one has no socket yet, and gets no event when
-  // the connection closes.
+  // A queued response has no socket yet, and receives no event when the connection closes.
   await Promise.race([once(answer, "close"), once(socket, "close")]);
 }
 
 /**
- * Answers bytes that the parser cannot read. The answer has the shape of all other errors,
- * and comes after the answers to earlier requests of the connection.
+ * Responds to bytes that the parser rejects. The response is formatted like all other errors, and
+ * is sent after the responses to earlier requests on the connection.
  */
 export function answerClientError(error: Error & { code?: string }, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
@@ -194,32 +197,35 @@ export function answerClientError(error: Error & { code?: string }, socket: Sock
   endAfterAll(socket, statusOf(error));
 }
 
-/** Connections that end after the answers they still owe. */
+/** Connections to close after their pending responses. */
 const ending = new WeakSet<Socket>();
 
 function endAfterAll(socket: Socket, status: string): void {
-  // The parser reports each further chunk of the same connection, too.
+  // The parser also reports every later chunk on the same connection.
   if (ending.has(socket)) return;
   ending.add(socket);
   whenItsTurn(socket, () => end(socket, status));
 }
 
-/** Acts once every earlier request of a connection is answered, or may never be. */
+/**
+ * Calls `act` once all earlier requests on a connection have received responses, or can no longer
+ * receive responses.
+ */
 export function whenItsTurn(socket: Connection, act: () => void): void {
   const before = socket[kLast];
   if (!before) act();
   else if (before.writableFinished) {
-    // The error belongs to the rest of a request that was answered already.
+    // The error is in the remainder of a request whose response has already been sent.
     if (!before.req.complete) endWith(socket);
-    // Node.js frees the connection for another answer when it emits `finish`.
+    // Node.js releases the connection for the next response when it emits `finish`.
     else if (before.socket) before.once("finish", act);
     else act();
   }
-  // The request is complete, or its answer did not need the rest.
+  // The request is complete, or its response ended before the whole request arrived.
   else if (before.req.complete || before.writableEnded) {
     before.once("finish", act);
   }
-  // The request broke off, and waits behind others without an answer.
+  // The request was cut off, and is queued behind requests that have no response yet.
   else if (!before.socket) {
     before.once("socket", () => whenItsTurn(socket, act));
   } else if (before.headersSent) socket.destroy();
@@ -244,54 +250,54 @@ function end(socket: Socket, status: string): void {
   );
 }
 
-/** How long a client may keep a connection after its last answer, in milliseconds. */
+/** Maximum time a client may keep a connection open after its last response, in milliseconds. */
 const LINGER_MS = 3000;
 
-/** Ends a connection with its last answer, also if the client keeps its side open. */
+/** Ends a connection after a final response, even if the client keeps its side open. */
 export function endWith(socket: Duplex, answer = ""): void {
   socket.end(answer);
-  // Only a server that reads sees the client end the connection. Unread bytes would
-  // also make the system reset it, and the client would lose the answer.
+  // The server must keep reading to notice that the client has closed the connection. Unread bytes
+  // would also cause a TCP reset, and the client would lose the response.
   socket.resume();
   const timeout = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once("close", () => clearTimeout(timeout));
 }
 
-/** How long a client may take nothing while something waits for it, in milliseconds. */
+/** Maximum time without progress while data is waiting for a client, in milliseconds. */
 const STALL_TIMEOUT_MS = 30_000;
 
-/** How often {@link Stalls.look} is called, in milliseconds. */
+/** Interval between calls of {@link Stalls.look}, in milliseconds. */
 export const STALL_CHECK_INTERVAL_MS = 5000;
 
 /** The progress of a connection that has unsent data. */
 interface Stall {
-  /** How much the system had left to send. */
+  /** Number of bytes that the system still had to send at the last check. */
   left: number;
-  /** In how many looks that has not changed. */
+  /** Number of consecutive checks without progress. */
   looks: number;
 }
 
 /**
- * How much the system has left to send of the present write; 0 if nothing waits, and NaN if that
- * is not known.
+ * Returns the number of bytes that the system has yet to send for the current write; 0 if nothing
+ * is waiting, and NaN if unknown.
  */
 export function leftOf(socket: Socket): number {
   if (socket.destroyed || socket.writableLength === 0) return 0;
-  // Data behind the present write counts when it is written. Node.js looks at the
-  // same number to tell whether a socket is idle.
+  // Data queued behind the current write counts only once it is being written. Node.js uses the
+  // same number to detect idle sockets.
   const { _handle } = socket as unknown as {
     _handle?: { writeQueueSize?: number };
   };
   return _handle?.writeQueueSize || NaN;
 }
 
-/** Ends connections whose client takes nothing of an answer: what waits for them is in memory. */
+/** Closes connections whose client has stopped reading, because unsent data is held in memory. */
 class Stalls {
   readonly #stalls = new WeakMap<Socket, Stall>();
 
   /**
-   * @param connections of the server.
-   * @param isOwed whether a connection waits for an answer.
+   * @param connections the server's connections.
+   * @param isOwed whether a connection has a pending response.
    */
   constructor(
     private readonly connections: Iterable<Socket>,
@@ -299,8 +305,8 @@ class Stalls {
   ) {}
 
   /**
-   * Ends connections that take nothing. It counts its calls, as the clock also goes on while
-   * the process is suspended.
+   * Closes stalled connections. Counts calls rather than time, because the clock keeps running
+   * while the process is suspended.
    */
   look(): void {
     for (const socket of this.connections) {

@@ -14,36 +14,36 @@ const storeRefusals: Record<
   (error: StoreError, request: FastifyRequest) => Refusal | InvalidData | FileRefusal
 > = {
   absent: ({ field = "thing" }, request) => missingTo(request, field),
-  changed: () => new Refusal(412, "It was changed in between. Get it again, and try again."),
-  taken: ({ field = "id" }) => new Conflict({ [field]: ["Another world has it already."] }),
+  changed: () => new Refusal(412, "It has been changed since. Fetch it again and retry."),
+  taken: ({ field = "id" }) => new Conflict({ [field]: ["Another world already has it."] }),
   busy: () => unavailable("The database is busy. Try again soon.", 1),
-  large: () => new InvalidData({ page_size: ["The page would be too large. Ask for fewer."] }),
+  large: () => new InvalidData({ page_size: ["The page would be too large. Request fewer."] }),
   denied: () => new Refusal(403, ""),
   quota: () => new FileRefusal("file.size"),
   doubtful: () =>
-    unavailable("It is unknown whether this was done. Look, and try again if not.", 5),
+    unavailable("It is unknown whether this was done. Check, and retry if it was not.", 5),
   unfit: ({ message }) => new Refusal(400, message),
-  full: () => unavailable("There is no room on the disk. Try again later.", 60),
+  full: () => unavailable("The disk is full. Try again later.", 60),
   unusable: () => unavailable("The storage cannot be used right now.", 5),
 };
 
-/** Fastify's own errors in the words of this service. */
+/** Messages that replace Fastify's own error messages. */
 const sentences: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE:
     "The body must be JSON, sent with Content-Type: application/json.",
   FST_ERR_CTP_BODY_TOO_LARGE: "The body is too large.",
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "The body has another length than its Content-Length.",
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: "The body's length differs from its Content-Length.",
   FST_ERR_BAD_URL: "The path is not a valid URL.",
 };
 
-/** Fastify's own errors about JSON that does not parse. */
+/** Messages for Fastify's errors about invalid JSON. */
 const jsonFaults: Record<string, string> = {
-  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, and JSON was expected.",
+  FST_ERR_CTP_EMPTY_JSON_BODY: "The body is empty, but JSON was expected.",
   FST_ERR_CTP_INVALID_JSON_BODY:
-    "The body is not valid JSON, or has a name in it that no object may have (__proto__).",
+    "The body is not valid JSON, or contains a forbidden name (__proto__).",
 };
 
-/** What Ajv found, by field. */
+/** Groups Ajv's errors by field. */
 function faultsOf(found: readonly FastifySchemaValidationError[]): Record<string, string[]> {
   const faults = new FaultList();
   for (const { instancePath, keyword, params, message = "is invalid" } of found) {
@@ -57,7 +57,7 @@ function faultsOf(found: readonly FastifySchemaValidationError[]): Record<string
   return faults.toFaults();
 }
 
-/** The refusal for the client; undefined for a fault of the server. */
+/** Converts an error to a refusal for the client, or returns undefined for a server fault. */
 function refusalOf(
   error: FastifyError,
   request: FastifyRequest,
@@ -70,7 +70,7 @@ function refusalOf(
   }
   if (error.validation && error.statusCode === 400)
     return new InvalidData(faultsOf(error.validation));
-  // A 416 has the length of the file in its headers.
+  // For a 416, the headers contain the file's length.
   const {
     statusCode = 500,
     code,
@@ -85,7 +85,7 @@ function refusalOf(
   return new Refusal(statusCode, sentences[code] ?? message, headers);
 }
 
-/** Answers a failed request. Every error gets its shape here. */
+/** Responds to a failed request with an error in the common format. */
 export function answerError(
   error: FastifyError,
   request: FastifyRequest,
@@ -93,18 +93,18 @@ export function answerError(
 ): FastifyReply {
   const refusal = refusalOf(error, request);
   const status = refusal?.statusCode ?? 500;
-  // A refusal is intended. Under load, a line for each would add load. A search ends as
-  // busy when its client goes before its turn.
+  // Refusals are intended, and logging each refusal would add to the load on an overloaded server.
+  // A search fails with `busy` if the client disconnects while the search is queued.
   const isIntended =
     error === refusal ||
     (reply.raw.destroyed && error instanceof StoreError && error.problem === "busy");
   if (status >= 500 && !isIntended) {
-    // The log of the request may have the id already.
+    // The request's own logger may already include the id.
     request.server.log.error({ reqId: request.id, err: error }, "request failed");
   }
   stamp(request, reply);
   reply.code(status);
-  // They describe the answer that failed.
+  // These headers describe the response that failed.
   reply.removeHeader("content-type");
   reply.removeHeader("content-security-policy");
   if (refusal instanceof InvalidData) return reply.send(refusal.faults);
@@ -117,7 +117,7 @@ export function answerError(
   });
 }
 
-/** Gives every error its shape. */
+/** Sets the handlers that format error responses. */
 export default fp(
   async (app) => {
     app.setErrorHandler(answerError);

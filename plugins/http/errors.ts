@@ -1,12 +1,12 @@
 import type { FastifyRequest } from "fastify";
-import type { UserRecord } from "../../db/contract/store.js";
+import { isKeptOut, type UserRecord } from "../../db/contract/store.js";
 import type { Faults, Problem, ProblemCode } from "../../schemas/errors.js";
 import { isWithheld, may } from "../../schemas/plain/permissions.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Identity } from "../auth/identity.js";
 import { Stackless } from "../stackless.js";
 
-/** The code of a problem by its status; any other 4xx is `invalid_request`. */
+/** The problem code for each status. Any other 4xx status has the code `invalid_request`. */
 const codes: Record<number, ProblemCode> = {
   401: "unauthenticated",
   403: "forbidden",
@@ -22,8 +22,8 @@ const codes: Record<number, ProblemCode> = {
 };
 
 /**
- * The body of an error answer.
- * @param code for programs; by default the code of the status.
+ * Builds the body of an error response.
+ * @param code machine-readable; defaults to the code for the status.
  */
 export const problemOf = (
   status: number,
@@ -31,13 +31,13 @@ export const problemOf = (
   code: ProblemCode = codes[status] ?? "invalid_request",
 ): Problem => ({ detail, code });
 
-/** Ends a request with a status, a sentence, and a code for programs. */
+/** Rejects a request with a status, a sentence for the client, and a machine-readable code. */
 export class Refusal extends Stackless {
   /**
-   * @param statusCode of the answer.
-   * @param detail a sentence for the client; with an empty one the answer has no body.
-   * @param headers of the answer.
-   * @param code for programs; by default the code of the status.
+   * @param statusCode the response's status.
+   * @param detail a sentence for the client; if empty, the response has no body.
+   * @param headers the response headers to add.
+   * @param code machine-readable; defaults to the code for the status.
    */
   constructor(
     readonly statusCode: number,
@@ -49,24 +49,24 @@ export class Refusal extends Stackless {
   }
 }
 
-/** Something else has a value of these fields already: 409. */
+/** Rejects values that are already in use, by field: 409. */
 export class Conflict extends Refusal {
   constructor(readonly fields: Faults) {
     super(409, Object.values(fields).flat().join(" "), {}, "conflict");
   }
 }
 
-/** The world has as much as it may have: 409. */
+/** Builds the refusal for a world that has reached a quota: 409. */
 export const beyondQuota = (detail: string) => new Refusal(409, detail, {}, "quota");
 
-/** JSON that does not parse. */
+/** Builds the refusal for a body that is not valid JSON: 400. */
 export const invalidJson = (detail: string) => new Refusal(400, detail, {}, "invalid_json");
 
-/** The caller is not authenticated: 401. */
+/** Builds the refusal for a caller who is not authenticated: 401. */
 export const unauthenticated = (detail: string) =>
   new Refusal(401, detail, { "www-authenticate": "Bearer" });
 
-/** A refused upload, with one of the reasons of the interface. */
+/** A rejected upload, with one of the documented reasons. */
 export class FileRefusal extends Error {
   readonly statusCode = 400;
 
@@ -76,13 +76,13 @@ export class FileRefusal extends Error {
 }
 
 /**
- * A missing thing and a forbidden one get the same answer, to the byte, but for callers who may
- * know what there is: see {@link missing}.
+ * Builds the refusal for a caller who lacks permission: 403. Missing and forbidden resources get
+ * identical responses, except for callers who may know what exists (see {@link missing}).
  */
 export const forbidden = () =>
   new Refusal(403, "You do not have permission to perform this action.");
 
-/** Who calls, as far as it decides about what they may know. */
+/** The facts that determine which information a caller may receive. */
 interface Caller {
   readonly identity: Pick<Identity, "traits">;
   readonly state: UserRecord["moderation_state"];
@@ -90,18 +90,19 @@ interface Caller {
 }
 
 /**
- * There is no such thing: to callers who hold `world.update` it says so, to others what
- * {@link forbidden} says. A thing that the caller may not see is as good as none.
- * @param what such as "room".
+ * Builds the refusal for a resource that does not exist. Callers who hold `world.update` learn that
+ * the resource is missing; all other callers receive {@link forbidden}. A resource that the caller
+ * may not see is treated as missing.
+ * @param what the kind of resource, such as "room".
  */
 export const missing = ({ identity, state, world }: Caller, what: string): Refusal =>
   may(identity, ["world.update"], { world }) &&
-  state !== "banned" &&
+  !isKeptOut(state) &&
   !isWithheld(state, "world.update")
     ? new Refusal(403, `There is no such ${what}.`, {}, "missing")
     : forbidden();
 
-/** The same for the caller of a request. */
+/** Like {@link missing}, for a request's caller. */
 export const missingTo = (
   { caller: identity, callerState: state, world }: FastifyRequest,
   what: string,

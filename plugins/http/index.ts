@@ -10,7 +10,7 @@ import fp from "fastify-plugin";
 import type { LoadLimits } from "../../config.js";
 import { guardOf } from "../auth/guard.js";
 import overload from "../limits/overload.js";
-import rate from "../limits/rate.js";
+import rate from "../limits/request-rate.js";
 import requestLog from "../logging.js";
 import type { Gather } from "../gather.js";
 import { isConditional, unversioned } from "../replies.js";
@@ -24,46 +24,46 @@ import baseUrl from "./base-url.js";
 import protocol, { addHeaders, askForBody, refuseAmbiguous, refuseUnrouted } from "./protocol.js";
 import serialization from "./serialization.js";
 
-// The order of a request: `parts` lists the stages of every request, and `hooksOf` the
-// stages that its route adds. A part with a `plugin` adds its hooks at its place in the
-// list. The guard decides a second time in the JSON parser (plugins/validation.ts), once
-// the body has arrived.
+// The order in which a request is processed: `parts` lists the stages of every request, and
+// `hooksOf` the stages added by its route. A part with a `plugin` adds its hooks at its position in
+// the list. The guard runs a second time in the JSON parser (plugins/validation.ts), once the body
+// has arrived.
 
 export interface HttpOptions {
-  /** Where clients reach the server, if a proxy hides it. */
+  /** The URL at which clients reach the server, if the server is behind a proxy. */
   publicUrl?: string | undefined;
-  /** The origins whose pages may call; none by default. */
+  /** The origins whose pages may call the API; none by default. */
   corsOrigins?: string[] | "*" | undefined;
-  /** How long `close` waits for requests in flight, in milliseconds. */
+  /** Maximum time that `close` waits for requests in flight, in milliseconds. */
   closeTimeout: number;
-  /** Bounds on load; none by default. */
+  /** Load limits; none by default. */
   load?: LoadLimits | undefined;
-  /** Measures each request; by default none is. */
+  /** Enables request metrics; off by default. */
   metrics?: { gather?: Gather } | undefined;
-  /** Leaves out the parts that only an API needs. */
+  /** Omits the parts that only an API needs. */
   bare?: boolean;
 }
 
 type Plugin = FastifyPluginAsync<HttpOptions>;
 
-/** A hook, or a plugin that may add some. */
+/** A hook, or a plugin that may add hooks. */
 type Part = (
   { onRequest: onRequestHookHandler } | { plugin: Plugin | FastifyPluginCallback<HttpOptions> }
 ) & {
-  /** Whether a port without the API needs it, too. */
+  /** Whether a port without the API also needs this part. */
   bare: boolean;
-  /** What it does, and why it has this place. */
+  /** The part's purpose, and the reason for its position. */
   why: string;
 };
 
-/** Imported if needed, so that a server without metrics starts faster. */
+/** Imported lazily, so that a server without metrics starts faster. */
 const metrics = fp<HttpOptions>(async (app, { metrics }) => {
   if (metrics) await app.register(import("../metrics.js"), metrics);
 });
 
-/** The stages of every request. The hooks of one kind run in this order. */
+/** The stages of every request. Hooks of the same kind run in this order. */
 const parts: readonly Part[] = [
-  // Without hooks of a request.
+  // Parts without request hooks.
   { plugin: errorHandler, bare: true, why: "gives every error its shape" },
   {
     plugin: protocol,
@@ -111,7 +111,7 @@ const parts: readonly Part[] = [
   { plugin: metrics, bare: false, why: "measures each answer" },
 ];
 
-/** Everything that HTTP asks of the server, on any route. */
+/** Registers the HTTP stages shared by all routes. */
 export default fp<HttpOptions>(
   async (app, options) => {
     for (const part of parts) {
@@ -123,36 +123,37 @@ export default fp<HttpOptions>(
   { name: "http" },
 );
 
-/** The hooks of a route, which run after the hooks of every request. */
+/** Returns a route's own hooks, which run after the hooks shared by all requests. */
 function hooksOf(app: FastifyInstance, route: RouteOptions) {
   const mayHaveBody = route.method !== "GET" && route.method !== "HEAD";
   const isCall = route.url.startsWith("/api/v1/");
-  // Routes that a program adds beside Foyer's have no such name.
+  // Routes added by an embedder have no operation id.
   const isOperation = isCall && route.schema?.operationId !== undefined;
   return {
     onRequest: [
-      // 503 if too many are under way. Before the guard: to identify a caller is work, too.
+      // 503 if too many requests are in flight. This hook precedes the guard, because identifying a
+      // caller also takes work.
       app.slotOf?.(route),
       // 401 and 403.
       guardOf(app, route),
-      // 429. Only calls that the guard let in count: an unknown token cannot fill the memory.
+      // 429. Only admitted calls are counted, so unknown tokens cannot exhaust memory.
       app.limitOf?.(route),
       route.onRequest,
     ],
     preParsing: [
-      // 415 for another charset or coding.
+      // 415 for an unsupported charset or content coding.
       mayHaveBody && isCall && refuseCoded,
       route.preParsing,
-      // After every hook that may refuse, and before the body is read.
+      // After all hooks that may reject the request, and before the body is read.
       mayHaveBody && askForBody,
     ],
     preValidation: [
-      // 400 for parameters that it does not have.
+      // 400 for unknown query parameters.
       isOperation && refuseUnknown(route.schema?.querystring as TObject),
       route.preValidation,
     ],
     preHandler: [
-      // 412 for a version of what has none.
+      // 412 for a precondition on a resource without versions.
       mayHaveBody && isOperation && !isConditional(route) && unversioned,
       route.preHandler,
     ],
@@ -162,8 +163,9 @@ function hooksOf(app: FastifyInstance, route: RouteOptions) {
 const composed = new WeakSet<FastifyInstance>();
 
 /**
- * Gives every route that is added from now on its hooks. A route without `requires` stops
- * the start, and so does a route that was added before, as no hook can reach it any more.
+ * Adds the hooks to every route registered after this call. The server does not start if a route
+ * lacks `requires`, or if a route was registered before this call, because hooks can no longer be
+ * added to that route.
  */
 export function composeRoutes(app: FastifyInstance): void {
   if (composed.has(app)) return;
@@ -184,5 +186,5 @@ export function composeRoutes(app: FastifyInstance): void {
   guardBodyLimits(app);
 }
 
-/** How Fastify prints that there are no routes. */
+/** The output of Fastify's `printRoutes` if there are no routes. */
 const NO_ROUTES = "(empty tree)";

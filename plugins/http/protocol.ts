@@ -10,21 +10,21 @@ import fp from "fastify-plugin";
 import { rememberAnswer } from "./connections.js";
 import { Refusal } from "./errors.js";
 
-// The rules of HTTP that Node.js and Fastify leave to the server, on any route.
+// HTTP rules that Node.js and Fastify leave to the server, for all routes.
 
-/** Handles the events that Node.js would answer in a shape of its own. */
+/** Handles events to which Node.js would otherwise respond in its own format. */
 export default fp(
   async ({ server }) => {
-    // By default Node.js silently drops headers after the first thousand, such as
-    // an If-Match or a second Authorization. Their total size stays bounded.
+    // By default, Node.js silently drops headers after the first thousand, which might include
+    // If-Match or a second Authorization. The headers' total size remains limited.
     server.maxHeadersCount = 0;
-    // Otherwise Node.js would ask for each body, also for one that is refused.
+    // Without this listener, Node.js would request every body, even for rejected requests.
     server.on("checkContinue", (request: IncomingMessage, response) => {
       asking.add(response);
       server.emit("request", request, response);
     });
-    // Without a listener Node.js answers 417. A server may ignore an unknown
-    // expectation (RFC 9110, section 10.1.1).
+    // Without a listener, Node.js responds with 417. A server may ignore an unknown expectation
+    // (RFC 9110, section 10.1.1).
     server.on("checkExpectation", (request: IncomingMessage, response) => {
       server.emit("request", request, response);
     });
@@ -32,12 +32,12 @@ export default fp(
   { name: "protocol" },
 );
 
-/** Responses to requests that say `Expect: 100-continue`. */
+/** Responses to requests with `Expect: 100-continue`. */
 const asking = new WeakSet<ServerResponse>();
 
 /**
- * Answers `Expect: 100-continue` when the server is about to read the body. A
- * refused client then never sends it.
+ * Confirms `Expect: 100-continue` when the server is about to read the body. A client whose request
+ * is rejected therefore never sends the body.
  */
 export const askForBody: preParsingHookHandler = (_request, reply, payload, done) => {
   if (asking.has(reply.raw)) reply.raw.writeContinue();
@@ -45,36 +45,37 @@ export const askForBody: preParsingHookHandler = (_request, reply, payload, done
 };
 
 /**
- * Adds the headers that every answer carries: the id that finds it in the log,
- * and the one that keeps a browser from guessing another type.
+ * Adds the headers that every response has: the request's id, for finding the request in the log,
+ * and the header that prevents MIME sniffing.
  */
 export function stamp(request: FastifyRequest, reply: FastifyReply): void {
   reply.header("x-request-id", request.id).header("x-content-type-options", "nosniff");
 }
 
-/** An id that is safe in the log and in a header. */
+/** Matches ids that are safe to use in the log and in a header. */
 const SAFE_ID = /^[\w.:-]{1,128}$/;
 
 /**
- * {@link stamp} as a hook. The id of a proxy that TRUST_PROXY names is kept, so that one
- * number finds the request in both logs.
+ * Applies {@link stamp} as a hook. Keeps the id set by a proxy that TRUST_PROXY names, so that the
+ * request has the same id in the proxy's log and in Foyer's log.
  */
 export const addHeaders: onRequestHookHandler = (request, reply, done) => {
   const given = request.headers["x-request-id"];
   if (typeof given === "string" && SAFE_ID.test(given)) {
-    // The client is among these, after the proxies that are trusted.
+    // `ips` contains the trusted proxies followed by the client, so a second address implies a
+    // trusted proxy.
     if ((request.ips?.length ?? 0) > 1) request.id = given;
   }
   stamp(request, reply);
   done();
 };
 
-/** The last three digits of 4096 ids. */
+/** The last three hexadecimal digits of 4096 ids. */
 const LAST = Array.from({ length: 16 ** 3 }, (_, n) => n.toString(16).padStart(3, "0"));
 
 /**
- * Makes request ids: UUIDs whose last three digits count. A random UUID for each
- * request costs 3 % of a read.
+ * Creates a generator of request ids: UUIDs whose last three digits are a counter. Generating a
+ * random UUID for each request would make a read 3 % slower.
  */
 export function requestIds(): () => string {
   let first = "";
@@ -88,15 +89,16 @@ export function requestIds(): () => string {
 }
 
 /**
- * Refuses a request whose target or sender is ambiguous. It also remembers the
- * request. It is synchronous: otherwise the parser would have moved on to the next one.
+ * Records the response to a request, and rejects a request whose target or sender is ambiguous.
+ * Must be synchronous, because otherwise the parser would already have proceeded to the next
+ * request.
  */
 export const refuseAmbiguous: onRequestHookHandler = ({ raw }, reply, done) => {
   rememberAnswer(raw.socket, reply.raw);
   done(faultOf(raw));
 };
 
-/** The fault in the headers of a request, on any route and of a websocket. */
+/** Returns the refusal for faulty headers in a request, for any route and for websockets. */
 export function faultOf({
   headers,
   httpVersionMinor,
@@ -105,29 +107,32 @@ export function faultOf({
   const { host } = headers;
   const name = host === undefined && httpVersionMinor > 0 ? "Host" : repeated(rawHeaders);
   if (name !== undefined) {
-    return new Refusal(400, `There must be one ${name} header.`);
+    return new Refusal(400, `There must be exactly one ${name} header.`);
   }
-  // RFC 9112, section 3.2. An empty Host is valid; only links cannot be made of it.
+  // RFC 9112, section 3.2. An empty Host is valid, but cannot be used to build links.
   if (host && !isHost(host)) {
-    return new Refusal(400, "The Host header is not a host name.");
+    return new Refusal(400, "The Host header must be a valid host name.");
   }
-  // RFC 9112, section 6.1. A compressed body would be read as if it were plain.
+  // RFC 9112, section 6.1. A compressed body would be read as if it were not compressed.
   const coding = headers["transfer-encoding"];
   if (coding !== undefined && !/^chunked$/i.test(coding)) {
-    return new Refusal(415, "The only Transfer-Encoding is chunked.");
+    return new Refusal(415, "The only supported Transfer-Encoding is chunked.");
   }
   return undefined;
 }
 
-/** The parser takes the first of these; a proxy may have taken the last. */
+/**
+ * Headers that may occur only once. The parser uses the first occurrence of a repeated header,
+ * whereas a proxy may have used the last occurrence.
+ */
 const ONCE = ["host", "content-type", "authorization"];
 
-/** The name of a header that may come once and came twice. */
+/** Returns the name of a repeated header that may occur only once. */
 function repeated(rawHeaders: readonly string[]): string | undefined {
   let seen = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
     const name = rawHeaders[at]!;
-    // The length rules out most names without a new string.
+    // Comparing lengths rules out most names without allocating a string.
     if (!ONCE.some(({ length }) => length === name.length)) continue;
     const index = ONCE.indexOf(name.toLowerCase());
     if (index < 0) continue;
@@ -137,13 +142,13 @@ function repeated(rawHeaders: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** A name or an IP address, with an optional port. */
+/** Matches a host name or an IP address, with an optional port. */
 const HOST = /^([a-z0-9_.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/i;
 
-/** The last valid host: most requests name the same. */
+/** The last valid host, cached because most requests name the same host. */
 let lastHost = "";
 
-/** Whether a text is a host name or an IP address, with an optional port. */
+/** Whether `text` is a host name or an IP address, with an optional port. */
 export function isHost(text: string): boolean {
   if (text === lastHost) return true;
   if (!HOST.test(text) || !URL.canParse(`http://${text}`)) return false;
@@ -152,8 +157,8 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * The path of a request whose target is in absolute form, the form for proxies. The host
- * of the target replaces the Host header (RFC 9112, section 3.2.2).
+ * Returns a request's target in origin form, as a path. If the target is in absolute form, which is
+ * used with proxies, the target's host replaces the Host header (RFC 9112, section 3.2.2).
  */
 export function originForm({
   url = "/",
@@ -169,12 +174,15 @@ export function originForm({
   return rest.startsWith("/") ? rest : `/${rest}`;
 }
 
-/** Answers 404 or 405 before the body is read. */
+/** Responds with 404 or 405 before the body is read. */
 export const refuseUnrouted: onRequestHookHandler = (request, _reply, done) => {
   done(request.is404 ? unrouted(request) : undefined);
 };
 
-/** Why no route matches a request: the path is unknown (404), or has other methods (405). */
+/**
+ * Returns the refusal for a request that matches no route: 404 if the path is unknown, or 405 if
+ * the path only allows other methods.
+ */
 export function unrouted({ method, url, server }: FastifyRequest): Refusal {
   const [path = ""] = url.split("?", 1);
   const methods = server.supportedMethods.filter((method) => {

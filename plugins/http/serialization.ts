@@ -11,13 +11,13 @@ const named = Object.fromEntries(
   components.map((schema) => [schema.$id!, schema as unknown as Schema]),
 );
 
-/** Compiled serializers by the text of their schema; all applications of a process share them. */
+/** Compiled serializers by the schema's JSON text, shared by all applications in the process. */
 const compiled = new Map<string, Serialize>();
 
 /**
- * Compiles each schema once, when the first answer needs it. Fastify would compile it
- * for each status of each route, which would take a third of the time of a start; and
- * most answers are records, which carry their JSON.
+ * Compiles each schema once, when a response first needs it. Fastify would compile a serializer for
+ * each status of each route, which would take a third of the startup time. Most responses are
+ * records, which already contain their JSON.
  */
 export default fp(
   async (app) => {
@@ -36,11 +36,11 @@ export default fp(
   { name: "serialization" },
 );
 
-/** @param schemas those with names in the scope of the route. */
+/** @param schemas the named schemas in the route's scope. */
 function serializerOf(schema: Schema, schemas: Schemas): Serialize {
   const text = JSON.stringify(schema);
-  // An embedder may have schemas of its own, whose names differ in meaning from
-  // scope to scope.
+  // An embedder's schema names can mean different things in different scopes, so serializers that
+  // refer to these names are not shared.
   if (!refsIn(text).every((name) => name in named)) {
     return compilers.buildSerializer(schema, { schema: schemas });
   }

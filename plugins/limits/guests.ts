@@ -3,11 +3,11 @@ import type { IncomingMessage } from "node:http";
 import proxyAddress from "@fastify/proxy-addr";
 import fp from "fastify-plugin";
 import type { UserStore } from "../../db/contract/store.js";
-import { Tally } from "./rate.js";
+import { Tally } from "./request-rate.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Bounds how many new guests come from one address. */
+    /** Limits the number of new guests per address. */
     readonly guests: Guests;
   }
 }
@@ -16,13 +16,13 @@ const MINUTE_MS = 60_000;
 
 interface GuestLimit {
   perMinute: number;
-  /** The proxies whose headers name the address of a client. */
+  /** The proxies whose headers are trusted to name a client's address. */
   trustProxy: string[] | false;
 }
 
 /**
- * Lets new guests in, up to a rate of each address: any client can make up client IDs, and
- * each becomes a user.
+ * Admits new guests up to a rate per address, because any client can make up client IDs, and each
+ * client ID becomes a user.
  */
 export class Guests {
   readonly #users: Pick<UserStore, "find">;
@@ -36,18 +36,21 @@ export class Guests {
     this.#trusts = proxyAddress.compile(trustProxy || []);
   }
 
-  /** The address of the client of a request; empty if its socket has none. */
+  /** Returns the client's address, or an empty string if the socket has no address. */
   addressOf(request: IncomingMessage): string {
     const address: string | undefined = proxyAddress(request, this.#trusts);
     return address ?? "";
   }
 
-  /** Whether a request comes from a proxy whose headers count. */
+  /** Whether a request comes from a proxy whose headers are trusted. */
   isProxied({ socket }: IncomingMessage): boolean {
     return this.#trusts(socket.remoteAddress ?? "", 0);
   }
 
-  /** Whether a guest may come in: the world knows the guest, or the rate has room for a new one. */
+  /**
+   * Whether a guest is admitted. A guest is admitted if the world already knows the guest, or if
+   * the rate allows another new guest.
+   */
   async admits(world: string, clientId: string, address: string): Promise<boolean> {
     const network = networkOf(address);
     if (network === undefined) return true;
@@ -57,17 +60,18 @@ export class Guests {
 }
 
 /**
- * The network that counts as one address: an IPv4 address, or a network of IPv6, within which a
- * client has as many addresses as it likes.
+ * Returns the network that counts as one address: an IPv4 address, or an IPv6 /64 network, because
+ * a client can use any number of addresses within a /64 network.
  * @returns undefined for this machine.
  */
 export function networkOf(address: string): string | undefined {
   if (address === "") return undefined;
-  // Some proxies add the port; links add a zone.
+  // Some proxies append the port; link-local addresses have a zone.
   const [zoneless = ""] = address.split("%", 1);
   const plain = zoneless.replace(/^([\d.]+):\d+$/, "$1");
   if (isIPv4(plain)) return plain.startsWith("127.") ? undefined : plain;
-  // If a proxy forwards the client's own header, each forged text gets a rate of its own.
+  // All invalid addresses share one rate. Otherwise, if a proxy forwards a header that the client
+  // sent, each forged address would have a separate rate.
   if (!isIPv6(plain)) return "no address";
   const groups = groupsOf(plain);
   const isZero = (to: number) => groups.slice(0, to).every((n) => n === 0);
@@ -80,9 +84,19 @@ export function networkOf(address: string): string | undefined {
   return `${network.join(":")}::/64`;
 }
 
-/** The eight numbers of an IPv6 address. */
+/**
+ * Returns the network that a ban keeps out: an IPv4 /24 network or an IPv6 /64 network.
+ * @returns undefined for this machine, and for an invalid address.
+ */
+export function bannableNetwork(address: string): string | undefined {
+  const network = networkOf(address);
+  if (network === undefined || network === "no address") return undefined;
+  return isIPv4(network) ? `${network.slice(0, network.lastIndexOf("."))}.0/24` : network;
+}
+
+/** Returns the eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // In its shortest form it has no dots, and at most one gap.
+  // The URL parser normalizes the address to a form without dots and with at most one "::".
   const { hostname } = new URL(`http://[${address}]`);
   const [head = [], tail = []] = hostname
     .slice(1, -1)

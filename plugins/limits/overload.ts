@@ -6,35 +6,37 @@ import { Refusal } from "../http/errors.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Its requests count among the uploads, as those of routes that hold large bodies do. By default a call is a write. */
+    /**
+     * Counts this route's requests as uploads, like requests to routes that hold large bodies. By
+     * default, a call other than GET or HEAD counts as a write.
+     */
     slot?: "uploads";
   }
   interface FastifyInstance {
     /**
-     * Bounds how many requests of a route are under way.
-     * @returns the hook that takes a slot; undefined if the route has no bound.
+     * Limits the number of a route's requests in flight.
+     * @returns the hook that claims a slot, or undefined if the route has no limit.
      */
     slotOf?(route: RouteOptions): onRequestHookHandler | undefined;
   }
   interface FastifyRequest {
     /**
-     * Keeps the slot of a request beyond its response; set on routes with a bound.
-     * @returns a function that gives the slot back; call it once.
+     * Keeps a request's slot beyond its response; set on routes with a limit.
+     * @returns a function that releases the slot, and must be called only once.
      */
     hold(): () => void;
   }
 }
 
-/** The least time between two lines of the log about an overload, in milliseconds. */
+/** Minimum time between two log lines about an overload, in milliseconds. */
 const LOG_INTERVAL_MS = 10_000;
 
-/** Makes the refusal of a server that is too busy. */
+/** Creates the refusal that an overloaded server sends. */
 type TooBusy = (why: string) => Refusal;
 
 /**
- * Answers 503 when there is more work than can be done soon: a client that is told
- * to come back is better off than one in an endless queue. A bound that is off
- * costs a request nothing.
+ * Responds with 503 when more work is pending than can be done soon: a client is better off
+ * retrying than waiting in an endless queue. A disabled limit adds no cost to requests.
  */
 export default fp<{ load?: LoadLimits | undefined }>(
   async (app, { load }) => {
@@ -53,7 +55,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
     app.decorateRequest("hold", null as never);
     const { requests, uploads, eventLoopDelay } = load;
     const boundWrites = requests ? boundBy(requests, "writes", tooBusy) : undefined;
-    // A client that reads its answer slowly keeps no other one from reading.
+    // A client that reads its response slowly must not block other reads.
     const boundReads = requests
       ? boundBy(requests, "reads", tooBusy, { untilAnswered: false })
       : undefined;
@@ -61,8 +63,8 @@ export default fp<{ load?: LoadLimits | undefined }>(
     app.decorate("slotOf", (route: RouteOptions) => {
       const { requires, holdsLargeBody, slot } = route.config ?? {};
       if (route.method === "GET" || route.method === "HEAD") {
-        // On SQLite, a read needs no slot: it is answered in one turn of the event loop, and
-        // searches have a queue of their own (db/engines/sqlite/engine/searcher.ts).
+        // On SQLite, a read needs no slot: it is handled in one turn of the event loop, and
+        // searches have a separate queue (db/engines/sqlite/engine/searcher.ts).
         if (!app.sharedHealth || !Array.isArray(requires)) return undefined;
         return boundReads?.(route);
       }
@@ -75,7 +77,7 @@ export default fp<{ load?: LoadLimits | undefined }>(
     app.addHook("onRequest", function refuseWhenLate(request, _reply, done) {
       if (delay() <= eventLoopDelay) return done();
       const { url = "" } = request.routeOptions;
-      // Supervisors and scrapers must get through to an overloaded server.
+      // Health checks and metrics scrapes must succeed on an overloaded server.
       if (["/healthz", "/metrics"].includes(url)) return done();
       done(tooBusy("the event loop is late"));
     });
@@ -84,12 +86,12 @@ export default fp<{ load?: LoadLimits | undefined }>(
 );
 
 /**
- * Bounds how many requests of some routes are under way at a time. A request is
- * under way until its response is closed and its handler has settled: a client
- * that disconnects leaves its work behind.
- * @param options.untilAnswered whether it keeps its slot until its response is closed; otherwise
- *   until its handler has settled, or its client has left.
- * @returns applies the bound to a route, and gives the hook that takes a slot.
+ * Limits the number of requests in flight for some routes. A request is in flight until its
+ * response has been closed and its handler has settled, because a handler keeps working after the
+ * client disconnects.
+ * @param options.untilAnswered whether a request keeps its slot until its response is closed. If
+ * false, a request keeps its slot only until its handler settles or its client disconnects.
+ * @returns a function that applies the limit to a route, and returns the hook that claims a slot.
  */
 function boundBy(
   max: number,
@@ -99,7 +101,7 @@ function boundBy(
 ): (route: RouteOptions) => onRequestHookHandler {
   let underWay = 0;
 
-  const takeSlot: onRequestHookHandler = (request, reply, done) => {
+  const claimSlot: onRequestHookHandler = (request, reply, done) => {
     if (underWay >= max) {
       done(tooBusy(`${max} ${what} are under way`));
       return;
@@ -119,8 +121,8 @@ function boundBy(
       closed = true;
     };
     if (!untilAnswered) request.hold = () => close;
-    // "finish" when it was answered, as an injected request never closes;
-    // "close" when the client disconnected.
+    // `finish` fires when the response has been sent; an injected request never emits `close`.
+    // `close` fires when the client has disconnected.
     reply.raw.once("finish", close);
     reply.raw.once("close", close);
     done();
@@ -140,21 +142,20 @@ function boundBy(
         throw error;
       }
     };
-    return takeSlot;
+    return claimSlot;
   };
 }
 
-/** How often the delay of the event loop is sampled, in milliseconds. */
+/** Sampling interval for the event loop delay, in milliseconds. */
 const SAMPLE_INTERVAL_MS = 10;
 
 /**
- * Measures the delay of the event loop. @fastify/under-pressure does so, too, but
- * it also asks for the memory, in a timer; that throws when there are no file
- * descriptors left, and would end the server.
- * @param interval over how many milliseconds to average. An interval without two
- *   turns of the loop counts as an endless delay, so a short one would make an
- *   overload of any pause.
- * @returns the average delay in the last interval, in milliseconds.
+ * Measures the event loop's delay. @fastify/under-pressure does the same, but also reads the memory
+ * usage in a timer. Reading the memory usage throws when no file descriptors are left, which would
+ * terminate the server.
+ * @param interval the averaging period, in milliseconds. A period with fewer than two turns of the
+ * loop counts as an infinite delay, so with a short period, any pause would count as an overload.
+ * @returns the average delay in the last period, in milliseconds.
  */
 export function watchEventLoop(app: FastifyInstance, interval: number): () => number {
   const histogram = monitorEventLoopDelay({ resolution: SAMPLE_INTERVAL_MS });

@@ -1,29 +1,32 @@
 import { Worker } from "node:worker_threads";
 
-/** How much a task may take. */
+/** A task's resource limits. */
 export interface TaskBounds {
-  /** How long it may run, in milliseconds. */
+  /** Maximum duration, in milliseconds. */
   readonly longest: number;
-  /** The memory of its thread, in MiB. A task that needs more ends its thread, and nothing else. */
+  /** Memory limit of the thread, in MiB. A task that exceeds the limit terminates only its own thread. */
   readonly memory: number;
 }
 
-/** A task that took too much. */
-export class TooMuch extends Error {
+/** Thrown when a task exceeds a limit. */
+export class TaskLimitExceeded extends Error {
   constructor(readonly of: "time" | "memory") {
     super(`The task takes too much ${of}.`);
   }
 }
 
 /**
- * Runs a task in a thread of its own. A task may take seconds, or be made to take forever, and the
- * event loop does not wait for it. Each task has a fresh thread, so that ending one loses nothing.
- * @param file the module of the thread. It gets one message, the task, and sends one, the result.
- * @param answer answers what the thread asks for, as `{question}`. Meanwhile its time stands still.
- * @param ended aborts when nobody needs the result any more.
- * @throws {TooMuch} or the reason of the signal.
+ * Runs a task in a worker thread, without blocking the event loop. A task may take seconds, or be
+ * crafted to run forever. Each task has a new thread, so terminating a thread affects no other
+ * task.
+ * @param file the thread's module. It receives the task as its only message, and sends the result.
+ * @param answer responds to the thread's `{question}` messages. The time limit is paused until the
+ * response is ready.
+ * @param ended aborts when the result is no longer needed.
+ * @throws {TaskLimitExceeded} if the task exceeds a limit. If `ended` aborts, throws the signal's
+ * reason.
  */
-export function inThread<T>(
+export function runInThread<T>(
   file: URL,
   task: unknown,
   ended: AbortSignal,
@@ -34,7 +37,7 @@ export function inThread<T>(
     ended.throwIfAborted();
     const worker = new Worker(file, {
       resourceLimits: { maxOldGenerationSizeMb: memory },
-      // Options of the process, such as what to preload, do not apply to this thread.
+      // The thread does not inherit the process's options, such as preloaded modules.
       execArgv: [],
       env: { ...process.env, NODE_OPTIONS: "" },
     });
@@ -48,7 +51,7 @@ export function inThread<T>(
     const stop = () => fail(ended.reason as Error);
     let left = longest;
     let began = performance.now();
-    const limit = () => setTimeout(() => fail(new TooMuch("time")), left);
+    const limit = () => setTimeout(() => fail(new TaskLimitExceeded("time")), left);
     let timer = limit();
     const reply = async (question: never) => {
       clearTimeout(timer);
@@ -66,7 +69,7 @@ export function inThread<T>(
       } else end(() => resolve(message as T));
     });
     worker.once("error", (error: Error & { code?: string }) =>
-      fail(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new TooMuch("memory") : error),
+      fail(error.code === "ERR_WORKER_OUT_OF_MEMORY" ? new TaskLimitExceeded("memory") : error),
     );
     worker.postMessage(task);
   });

@@ -1,46 +1,48 @@
 import { Refusal } from "../http/errors.js";
 
-/** How much work of one kind there may be. */
+/** Concurrency limits for one kind of work. */
 export interface Bounds {
-  /** How many run at once in this process. */
+  /** Maximum number of pieces of work running concurrently in this process. */
   readonly atOnce: number;
-  /** How many of one world run at once; as many as of all by default. */
+  /** Maximum number of pieces of work running concurrently per world; defaults to `atOnce`. */
   readonly ofWorld?: number;
-  /** How many of one world may wait. */
+  /** Maximum number of pieces of work queued per world. */
   readonly waiting: number;
 }
 
-/** A place that somebody waits for. */
+/** A queued piece of work. */
 interface Waiter {
   readonly world: string;
   readonly begin: () => void;
 }
 
-/** The refusal that ends the work of a client that has left. */
-export const abandoned = (): Refusal => new Refusal(408, "The client went away.");
+/** Creates the refusal that aborts work whose client has disconnected. */
+export const abandoned = (): Refusal => new Refusal(408, "The client disconnected.");
 
 /**
- * Bounds long work of one kind. Worlds take turns, so one that asks for much delays another one by
- * one piece of work. Work ends with its client, and its place is free at once.
+ * Limits long-running work of one kind. Worlds take turns, so a busy world delays another world by
+ * only one piece of work. Work is aborted when its client disconnects, which frees its slot.
  */
-export class Turns {
+export class WorkQueue {
   readonly #running = new Map<string, number>();
   #total = 0;
-  /** In the order of their turns. */
+  /** Queued work, in the order in which it runs. */
   #waiting: Waiter[] = [];
   readonly #ends = new Set<AbortController>();
 
-  /** @param what the work is, as the end of the sentence "The server is busy with …". */
+  /** @param what completes the sentence "The server is busy with …". */
   constructor(
     readonly what: string,
     readonly bounds: Bounds,
   ) {}
 
   /**
-   * Does some work when there is a place for it.
-   * @param gone aborts when the client has left.
-   * @param work gets a signal that aborts with its client, or when this closes. Its place is free when it settles.
-   * @throws {Refusal} 503 if too much of the world waits; 408 if the client has left.
+   * Runs work as soon as a slot is free.
+   * @param gone aborts when the client has disconnected.
+   * @param work receives a signal that aborts when the client disconnects or the queue is closed.
+   * The slot is freed when the work settles.
+   * @throws {Refusal} 503 if the world has too much work queued or the queue is closed; 408 if the
+   * client has disconnected.
    */
   async run<T>(
     world: string,
@@ -53,7 +55,7 @@ export class Turns {
     gone?.addEventListener("abort", leave, { once: true });
     this.#ends.add(end);
     try {
-      await this.#place(world, end.signal);
+      await this.#claim(world, end.signal);
       try {
         return await work(end.signal);
       } finally {
@@ -65,15 +67,15 @@ export class Turns {
     }
   }
 
-  /** Ends all work. */
+  /** Aborts all work. */
   close(): void {
     const reason = new Refusal(503, "The server is stopping.");
     for (const end of this.#ends) end.abort(reason);
   }
 
-  #place(world: string, ended: AbortSignal): Promise<void> | undefined {
+  #claim(world: string, ended: AbortSignal): Promise<void> | undefined {
     ended.throwIfAborted();
-    if (this.#hasPlace(world)) {
+    if (this.#hasCapacity(world)) {
       this.#take(world);
       return undefined;
     }
@@ -100,7 +102,7 @@ export class Turns {
     });
   }
 
-  #hasPlace(world: string): boolean {
+  #hasCapacity(world: string): boolean {
     const { atOnce, ofWorld = atOnce } = this.bounds;
     return this.#total < atOnce && (this.#running.get(world) ?? 0) < ofWorld;
   }
@@ -115,10 +117,10 @@ export class Turns {
     const left = this.#running.get(world)! - 1;
     if (left > 0) this.#running.set(world, left);
     else this.#running.delete(world);
-    const next = this.#waiting.find((waiter) => this.#hasPlace(waiter.world));
+    const next = this.#waiting.find((waiter) => this.#hasCapacity(waiter.world));
     if (!next) return;
     this.#take(next.world);
-    // The rest of its world waits for all others.
+    // Move the rest of this world's work behind the work of all other worlds.
     const isOfWorld = (waiter: Waiter) => waiter.world === next.world;
     const others = this.#waiting.filter((waiter) => waiter !== next);
     this.#waiting = [...others.filter((waiter) => !isOfWorld(waiter)), ...others.filter(isOfWorld)];

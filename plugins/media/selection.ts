@@ -1,24 +1,24 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { ByteRange } from "../../db/contract/file-store.js";
 
-/** The validators of a file, for conditional requests. */
+/** A file's validators, for conditional requests. */
 export interface Validators {
-  /** In bytes. */
+  /** The file's size, in bytes. */
   size: number;
   /** A strong entity tag. */
   tag: string;
-  /** In milliseconds, in whole seconds. */
+  /** The time of the last change, in milliseconds since 1970, rounded down to whole seconds. */
   modified: number;
 }
 
-/** The status of the answer to a request for a file, and which bytes it has. */
+/** The response's status for a file request, with the byte range for a 206. */
 export type Selection = { status: 200 | 304 | 412 | 416 } | { status: 206; range: ByteRange };
 
 const WHOLE: Selection = { status: 200 };
 
 /**
- * Which part of a file a request asks for: by its preconditions in the order of
- * RFC 9110, section 13.2.2, and then by its `Range`.
+ * Selects the part of a file that a request asks for: evaluates the preconditions in the order of
+ * RFC 9110, section 13.2.2, and then the `Range` header.
  */
 export function select(
   { method, headers }: { method: string; headers: IncomingHttpHeaders },
@@ -39,28 +39,30 @@ export function select(
     return { status: 304 };
   }
   if (range === undefined || method !== "GET") return WHOLE;
-  // Strong, too: only an equal time matches, never a weak tag.
-  // Both comparisons are strong, so a weak tag never matches.
+  // Both comparisons are strong: only an equal time matches, and a weak tag never matches.
   if (ifRange !== undefined && ifRange !== tag && timeOf(ifRange) !== modified) {
     return WHOLE;
   }
   return rangeOf(range, size);
 }
 
-/** In milliseconds; NaN, which no comparison holds for, if it is no time. */
+/**
+ * Parses a date to milliseconds since 1970. Returns NaN, which fails every comparison, if the date
+ * is missing or invalid.
+ */
 const timeOf = (date: string | undefined): number =>
   date === undefined || date.includes('"') ? NaN : Date.parse(date);
 
 const opaque = (tag: string) => tag.replace(/^W\//, "");
 
-/** The tags of this server hold no comma, so every comma splits a list. */
+/** Splits a list of tags. This server's tags contain no commas, so splitting at every comma is safe. */
 const listOf = (list: string) => list.split(",").map((tag) => tag.trim());
 
 /**
- * The one part of a file that a `Range` header names (RFC 9110, section 14.1.2).
- * For another unit, bad syntax, or several parts, the answer is the whole file, as
- * a server may decide. Written here because range-parser reports a suffix longer
- * than the file as a part that the file does not have.
+ * Returns the single part of a file that a `Range` header requests (RFC 9110, section 14.1.2). For
+ * other units, invalid syntax or several parts, returns the whole file, which the RFC allows.
+ * range-parser is not used because it reports a suffix longer than the file as a part that the file
+ * does not have.
  */
 function rangeOf(header: string, size: number): Selection {
   const set = /^bytes=(.+)$/i.exec(header)?.[1];

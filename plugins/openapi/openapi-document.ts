@@ -10,9 +10,12 @@ import { ref } from "../../schemas/values.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
 
-// What webhooks send, as OpenAPI 3.1 describes requests that a server makes.
+// OpenAPI 3.1 describes requests made by a server as webhooks.
 
-/** The headers of Standard Webhooks. Some generators know no shared ones of webhooks. */
+/**
+ * The headers that Standard Webhooks defines. Inlined, because some code generators don't support
+ * shared headers for webhooks.
+ */
 const webhookParameters = [
   ["webhook-id", "The same for every try of an entry."],
   ["webhook-timestamp", "When it is sent, in seconds since 1970."],
@@ -35,7 +38,7 @@ const types: Record<string, TSchema> = {
   "webhook.test": Type.Object({ webhook_id: Type.String({ format: "uuid" }) }),
 };
 
-/** The requests to a webhook, by the type of what happened. */
+/** Describes the requests sent to webhooks, by feed type. */
 const sentToWebhooks = (): JsonObject =>
   Object.fromEntries(
     Object.entries(types).map(([type, data]) => [
@@ -63,19 +66,19 @@ const sentToWebhooks = (): JsonObject =>
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** The whole API as an OpenAPI 3.1 document; call it when all routes are registered. */
+    /** Returns the whole API as an OpenAPI 3.1 document. Call this once all routes are registered. */
     openapi(): JsonObject;
-    /** Whether a document has the same operations. */
+    /** Whether a document has the same operations as this server. */
     isOpenapi(document: JsonObject): boolean;
   }
 }
 
-/** The servers of a document: one, where clients find it. */
+/** Returns a document's list of servers, which contains only this server's public address. */
 export const serversOf = (publicUrl = "/") => [{ url: publicUrl }];
 
 /**
- * The components that a document refers to. Which ones there are follows from the configuration.
- * @param parts from which the references begin.
+ * Selects the components that a document refers to, which depend on the configuration.
+ * @param parts the parts of the document from which to follow references.
  */
 function referred(parts: JsonObject, all: Record<string, JsonObject>): Record<string, JsonObject> {
   const found = new Set<string>();
@@ -98,7 +101,7 @@ function referred(parts: JsonObject, all: Record<string, JsonObject>): Record<st
   );
 }
 
-/** The paths of a document, as far as this code reads them. */
+/** The parts of a document's paths that this code reads. */
 type Paths = Record<string, Record<string, { operationId?: string }>>;
 
 const info = {
@@ -118,18 +121,20 @@ const tags = [
   { name: "announcements", description: "Texts for everybody in a world." },
   { name: "chat", description: "The messages of a room." },
   { name: "questions and polls", description: "What people ask and vote." },
+  { name: "calls", description: "Who talks in a room." },
+  { name: "captions", description: "What is spoken in a room, as text." },
   { name: "results", description: "What is left of an event." },
   { name: "webhooks", description: "Addresses that get each change." },
   { name: "files", description: "What people uploaded." },
   { name: "server", description: "The server itself." },
 ];
 
-/** Makes one document of all routes and schemas. plugins/DESIGN.md says why no library does. */
+/** Builds one document from all routes and schemas. plugins/DESIGN.md explains why no library is used. */
 export default fp<{ publicUrl: string | undefined }>(
   async (app, { publicUrl }) => {
     const routes: RouteOptions[] = [];
     app.addHook("onRoute", (route) => {
-      // HEAD follows from GET. Routes without an operationId are pages for people.
+      // HEAD is implied by GET. Routes without an operationId are web pages.
       if (route.method !== "HEAD" && route.schema?.operationId) {
         routes.push(route);
       }
@@ -147,7 +152,8 @@ export default fp<{ publicUrl: string | undefined }>(
     app.decorate("openapi", () => {
       const paths: Record<string, JsonObject> = {};
       for (const route of routes) {
-        // The server accepts both; linters want no trailing slash.
+        // The server accepts paths with and without a trailing slash, but linters reject trailing
+        // slashes.
         const path = route.url.replace(/:(\w+)/g, "{$1}").replace(/\/$/, "");
         const method = String(route.method).toLowerCase();
         paths[path] = { ...paths[path], [method]: operationOf(route) };

@@ -2,17 +2,20 @@ import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
 import { components } from "../../schemas/openapi/components.js";
 import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
+import { person } from "../auth/person.js";
 import { headerRefs, responseRef, type HeaderName, type ResponseName } from "./parts.js";
 
 import { isConditional } from "../replies.js";
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** It admits the operator of the server only, by its ADMIN_TOKEN. */
+    /** Whether the route admits only the server's operator, by ADMIN_TOKEN. */
     operated?: true;
-    /** Answers, or forms of an answer, that are not JSON, as OpenAPI response objects. */
+    /** Non-JSON responses, or non-JSON representations of responses, as OpenAPI response objects by status. */
     answers?: Record<number, JsonObject>;
-    /** The body by its media types, if no schema checks it. */
+    /** Whether nothing may keep the route's responses, because they have credentials. */
+    uncached?: true;
+    /** The request body by media type, if no schema validates the body. */
     receives?: JsonObject;
   }
   interface FastifySchema {
@@ -20,12 +23,12 @@ declare module "fastify" {
     summary?: string;
     description?: string;
     tags?: readonly string[];
-    /** The media types of the body, if it is not JSON. */
+    /** The request body's media types, if the body is not JSON. */
     consumes?: readonly string[];
   }
 }
 
-/** The schemas of a route, with the types that this code uses. */
+/** A route's schemas, with the types that this code expects. */
 interface RouteSchema extends FastifySchema {
   params?: TObject;
   querystring?: TObject;
@@ -33,7 +36,7 @@ interface RouteSchema extends FastifySchema {
   response?: Record<number, TSchema>;
 }
 
-/** A route as an operation of an OpenAPI document. */
+/** Converts a route to an OpenAPI operation. */
 export function operationOf(route: RouteOptions): JsonObject {
   const { operationId, summary, description, tags, body, consumes } = route.schema as RouteSchema;
   return {
@@ -59,14 +62,18 @@ export function operationOf(route: RouteOptions): JsonObject {
 const isGuarded = ({ config }: RouteOptions): boolean =>
   Array.isArray(config?.requires) || config?.operated === true;
 
+/** Whether a route is about its caller: a person with a token, or a guest. */
+const isPersonal = ({ config }: RouteOptions): boolean => config?.requires === person;
+
 const isUpload = ({ schema }: RouteOptions): boolean => schema?.consumes !== undefined;
 
 function securityOf(route: RouteOptions): Record<string, string[]>[] {
   if (isGuarded(route)) return [{ Bearer: [] }];
-  return isUpload(route) ? [{ Bearer: [] }, { Client: [] }] : [];
+  const admitsGuests = isUpload(route) || isPersonal(route);
+  return admitsGuests ? [{ Bearer: [] }, { Client: [] }] : [];
 }
 
-/** The condition that a route reads, if any. */
+/** Returns the precondition that a route supports, if any. */
 function conditionOf({ config, method }: RouteOptions) {
   if (method === "GET") return config?.versioned && "IfNoneMatch";
   return isConditional({ config, method }) ? "IfMatch" : undefined;
@@ -117,30 +124,29 @@ function answersOf(route: RouteOptions): JsonObject {
 
 function headersOf(route: RouteOptions, status: number): HeaderName[] {
   const names: HeaderName[] = [];
-  if (Array.isArray(route.config?.requires)) names.push("Cache-Control");
+  const { requires, uncached } = route.config ?? {};
+  if (Array.isArray(requires) || uncached) names.push("Cache-Control");
   if (route.config?.versioned && status !== 204) names.push("ETag");
   if (status === 201 && isGuarded(route)) names.push("Location");
   return names;
 }
 
-/** The refusals of a route, derived from its declarations. */
+/** Derives a route's error responses from the route's declarations. */
 function refusalsOf(route: RouteOptions): JsonObject {
-  const guarded = isGuarded(route);
+  const guarded = isGuarded(route) || isPersonal(route);
   const upload = isUpload(route);
   const writes = route.method !== "GET";
+  const isApi = route.url.startsWith("/api/v1/");
+  const readsBody = writes && (guarded || isApi);
   const condition = conditionOf(route);
   const names: Record<string, ResponseName | false | undefined> = {
     304: condition === "IfNoneMatch" && "NotModified",
-    400: upload
-      ? "InvalidFile"
-      : writes || route.url.startsWith("/api/v1/")
-        ? "InvalidData"
-        : "Malformed",
+    400: upload ? "InvalidFile" : writes || isApi ? "InvalidData" : "Malformed",
     401: guarded && "Unauthenticated",
     403: upload ? "NoUpload" : guarded && "Forbidden",
-    412: guarded && writes && "Changed",
-    413: guarded && writes && "TooLarge",
-    415: guarded && writes && "NotJson",
+    412: readsBody && "Changed",
+    413: readsBody && "TooLarge",
+    415: readsBody && "NotJson",
     429: ((guarded && !route.config?.operated) || upload) && "TooMany",
     500: "Failed",
     503: "NotNow",

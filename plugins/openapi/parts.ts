@@ -2,7 +2,7 @@ import { Faults, Problem, type ProblemCode } from "../../schemas/errors.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { FileProblem } from "../../schemas/files.js";
 
-/** How callers authenticate. */
+/** The authentication methods. */
 export const securitySchemes: Record<string, JsonObject> = {
   Bearer: {
     type: "http",
@@ -20,7 +20,7 @@ export const securitySchemes: Record<string, JsonObject> = {
   },
 };
 
-/** Headers of answers. */
+/** Response headers. */
 export const headers = {
   "X-Request-Id": {
     description: "Finds the request in the log.",
@@ -52,7 +52,7 @@ export const headers = {
 } satisfies Record<string, JsonObject>;
 export type HeaderName = keyof typeof headers;
 
-/** Headers of conditional requests. */
+/** Request headers for conditional requests. */
 export const parameters = {
   IfMatch: {
     name: "If-Match",
@@ -73,7 +73,7 @@ type Named = { $id?: string };
 /** Named examples of a body, as OpenAPI example objects. */
 type Examples = Record<string, { value: object }>;
 
-/** An example of a Problem, under the name of its code. */
+/** Builds an example of a Problem, named after its code. */
 const problem = (code: ProblemCode, detail: string): Examples => ({
   [code]: { value: { detail, code } },
 });
@@ -99,13 +99,16 @@ function refusal(
   };
 }
 
-/** A refusal that may come after the caller was admitted, and then has a Cache-Control. */
+/**
+ * Describes a refusal that may occur after the caller was admitted, and whose response therefore
+ * has a Cache-Control header.
+ */
 const refused = (description: string, code: ProblemCode, detail: string, ...names: HeaderName[]) =>
   refusal(description, problem(code, detail), [Problem], ...names, "Cache-Control");
 
-const badHost = problem("invalid_request", "The Host header is not a host name.");
+const badHost = problem("invalid_request", "The Host header must be a valid host name.");
 
-/** Refusals, by the names that operations refer to. */
+/** Shared responses, by the names that operations refer to. */
 export const responses = {
   NotModified: {
     description: "The client has it already.",
@@ -117,7 +120,7 @@ export const responses = {
       fields: {
         value: { name: ["This field is required."], "module_config.0.type": ["May not be empty."] },
       },
-      ...problem("invalid_json", "The body is empty, and JSON was expected."),
+      ...problem("invalid_json", "The body is empty, but JSON was expected."),
       ...badHost,
     },
     [Faults, Problem],
@@ -164,16 +167,16 @@ export const responses = {
   Expired: refused(
     "Entries after the cursor are not kept any more.",
     "cursor_expired",
-    "Entries after this cursor are not kept any more.",
+    "Entries after this cursor are no longer kept.",
   ),
   Conflict: refusal(
     "Something else has a value already (`conflict`), or the world has as much as it may have (`quota`).",
     {
       conflict: {
         value: {
-          detail: "Another session has it already.",
+          detail: "Another session already has it.",
           code: "conflict",
-          fields: { import_id: ["Another session has it already."] },
+          fields: { import_id: ["Another session already has it."] },
         },
       },
       ...problem("quota", "A world may have at most 20 webhooks."),
@@ -181,10 +184,12 @@ export const responses = {
     [Problem],
     "Cache-Control",
   ),
+  NoCall: refused("The room has no calls.", "call.unknown", "There is no call here."),
+  FullCall: refused("The call is full.", "call.full", "The call is full."),
   Changed: refused(
     "It was changed in between.",
     "changed",
-    "It was changed in between. Get it again, and try again.",
+    "It has been changed since. Fetch it again and retry.",
   ),
   TooLarge: refused("The body is larger than 1 MiB.", "too_large", "The body is too large."),
   NotJson: refused(
@@ -213,14 +218,14 @@ export const responseRef = (name: ResponseName) => ({
   $ref: `#/components/responses/${name}`,
 });
 
-/** A reference to a named schema. */
+/** Returns a reference to a named schema. */
 export function schemaRef({ $id }: Named) {
   return { $ref: `#/components/schemas/${$id!}` };
 }
 
 /**
- * References to the descriptions of headers.
- * @param names the headers beyond the ones of every answer.
+ * Returns references to header descriptions.
+ * @param names the headers in addition to the headers of every response.
  */
 export function headerRefs(...names: HeaderName[]) {
   const all: HeaderName[] = ["X-Request-Id", "X-Content-Type-Options", ...names];

@@ -3,27 +3,24 @@ import ipaddr from "ipaddr.js";
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
-/** Global unicast, the only part of IPv6 with public addresses (RFC 4291, section 2.4). */
+/** Global unicast, the only IPv6 range with public addresses (RFC 4291, section 2.4). */
 const GLOBAL = ipaddr.parseCIDR("2000::/3") as [ipaddr.IPv6, number];
 
-/**
- * Servers of a cloud that only its machines reach, at addresses that look public: Azure's
- * wire server has the credentials of a machine.
- */
+/** Cloud-internal servers at addresses that look public: Azure's wire server hands out a machine's credentials. */
 const CLOUD = ["168.63.129.16"];
 
-/** An address as it is compared: an IPv4 address inside IPv6 as IPv4. */
+/** Parses an address for comparison. Converts an IPv4-mapped IPv6 address to IPv4. */
 const read = (text: string): Address => ipaddr.process(text);
 
-/** Whether an address is public: no address of a machine, a network or a protocol. */
+/** Whether an address is public, rather than reserved for a machine, a network or a protocol. */
 function isPublic(address: Address): boolean {
   if (CLOUD.includes(address.toString())) return false;
-  // The library knows the special ranges of IANA, and calls all the rest unicast.
+  // The library knows IANA's special ranges, and classifies everything else as unicast.
   if (address.range() !== "unicast") return false;
   return address.kind() === "ipv4" || (address as ipaddr.IPv6).match(GLOBAL);
 }
 
-/** The hosts and ranges to which requests may go beside public addresses. */
+/** The hosts and ranges that requests may reach in addition to public addresses. */
 export class Allowance {
   readonly #names = new Set<string>();
   readonly #ranges: [Address, number][] = [];
@@ -40,7 +37,7 @@ export class Allowance {
     }
   }
 
-  /** Whether a host is allowed by its name, wherever that leads. */
+  /** Whether a host is allowed by name, regardless of its addresses. */
   hasName(name: string): boolean {
     return this.#names.has(name);
   }
@@ -55,8 +52,9 @@ export class Allowance {
   }
 
   /**
-   * Whether a request may go to an address.
-   * @param isPlain whether it is HTTP without TLS, which no public address gets.
+   * Whether a request may be sent to an address.
+   * @param isPlain whether the request uses HTTP without TLS, which is not allowed for public
+   * addresses.
    */
   permits(text: string, isPlain: boolean): boolean {
     if (this.hasAddress(text)) return true;
@@ -64,33 +62,32 @@ export class Allowance {
   }
 }
 
-/** The longest URL of a target, in characters. */
+/** Maximum length of a target URL, in characters. */
 const MAX_URL = 2000;
 
-/** Where a request may go, as far as its URL tells. */
+/** A target that is permitted, judging by its URL alone. */
 export interface Target {
   url: URL;
-  /** The host as an address without brackets, or as a name. */
+  /** The host name, or the address without brackets. */
   host: string;
-  /** Whether the host is a name, whose addresses have to be checked. */
+  /** Whether the host is a name, whose addresses still have to be checked. */
   isName: boolean;
 }
 
-/** A URL to which no request may go. */
+/** A URL to which no request may be sent. */
 export interface BadTarget {
-  /** A sentence for the person who named it. */
+  /** A sentence for the person who entered the URL. */
   fault: string;
 }
 
-/** Names that mean this machine wherever they are looked up (RFC 6761, section 6.3). */
+/** Names that always resolve to this machine (RFC 6761, section 6.3). */
 const LOCAL = /(^|\.)localhost$/;
 
-export const NOT_PUBLIC =
-  "Must be at a public address: WEBHOOK_ALLOW of the server lists others that are allowed.";
+export const NOT_PUBLIC = "Must have a public address, or be listed in the server's WEBHOOK_ALLOW.";
 
 /**
- * Reads where a URL leads. The URL parser of the platform, which also connects, reads each
- * spelling of an address: octal, hexadecimal, short, and in other scripts.
+ * Parses and checks a target URL. Uses the same URL parser as the connection. The parser
+ * understands all spellings of an address: octal, hexadecimal, shortened, and non-ASCII.
  */
 export function targetOf(text: string, allow: Allowance): Target | BadTarget {
   const url = text.length <= MAX_URL && URL.canParse(text) ? new URL(text) : undefined;
@@ -98,7 +95,7 @@ export function targetOf(text: string, allow: Allowance): Target | BadTarget {
     return { fault: "Must be an address like https://example.org/path." };
   }
   if (url.username !== "" || url.password !== "") {
-    return { fault: "Must not hold a user name or a password." };
+    return { fault: "Must not contain a user name or password." };
   }
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   if (host.endsWith(".")) {
@@ -108,7 +105,8 @@ export function targetOf(text: string, allow: Allowance): Target | BadTarget {
   const isName = isIP(host) === 0;
   if (isName) {
     const isAllowed = allow.hasName(host);
-    // Its addresses are checked as for any name.
+    // If loopback is allowed, the name's addresses are checked later, as for names that are not
+    // local.
     const isHere = allow.hasAddress("127.0.0.1") || allow.hasAddress("::1");
     if (LOCAL.test(host) && !isAllowed && !isHere) return { fault: NOT_PUBLIC };
   } else if (!allow.permits(host, isPlain)) {

@@ -10,43 +10,43 @@ interface OutboundRequest {
   method?: "GET" | "POST" | "PUT" | "DELETE";
   headers?: Record<string, string>;
   body?: string | Buffer;
-  /** How long everything may take, from the look-up of the name to the last byte, in milliseconds. */
+  /** Timeout for the whole request, from resolving the name to the last byte, in milliseconds. */
   timeout: number;
-  /** How many bytes of the answer are taken. */
+  /** Maximum size of the response body, in bytes. */
   maxBytes: number;
-  /** Whether the answer is dropped: then one that is too large is no error. */
+  /** Whether the response body is discarded. A body that is too large is then not an error. */
   drops?: boolean;
 }
 
-/** The answer of another server; a redirect is one, as none is followed. */
+/** Another server's response. Redirects are not followed, so the response may be a redirect. */
 interface OutboundAnswer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** Empty if the request dropped it. */
+  /** Empty if the request discards the body. */
   body: Buffer;
 }
 
-/** What a set of outbound requests is made of. */
+/** The options of {@link Outbound}. */
 export interface OutboundOptions {
-  /** The hosts and ranges that are allowed beside public addresses. */
+  /** The hosts and ranges that are allowed in addition to public addresses. */
   allow: readonly string[];
-  /** Looks up all addresses of a name; by default as the machine does. */
+  /** Resolves a name to all of its addresses; defaults to the system resolver. */
   resolve?: (name: string) => Promise<LookupAddress[]>;
-  /** The certificates of authorities that count; by default the list of Node.js. */
+  /** The trusted CA certificates; defaults to Node.js's list. */
   ca?: string;
 }
 
-/** How long the look-up of a name may take when a person enters it, in milliseconds. */
+/** Timeout for resolving a name while a person is entering it, in milliseconds. */
 const LOOKUP_TIMEOUT_MS = 3000;
 
-/** How long a connection may stay open without a request, in milliseconds. */
+/** Maximum time that an idle connection stays open, in milliseconds. */
 const IDLE_TIMEOUT_MS = 4000;
 
 /**
- * Sends every request that goes to an address that a user named, and to no address
- * inside the network of the server. A name is looked up once for a connection; each of its addresses is
- * checked, and the connection goes to one of these. Redirects are not followed, and
- * variables for proxies do not count, as a proxy would look up the name again.
+ * Sends all requests to addresses supplied by users. Addresses that are neither public nor
+ * explicitly allowed are refused. A name is resolved once per connection: all of its addresses are
+ * checked, and the connection uses one of these addresses. Redirects are not followed, and proxy
+ * variables are ignored, because a proxy would resolve the name again.
  */
 export class Outbound {
   readonly #allow: Allowance;
@@ -61,9 +61,9 @@ export class Outbound {
   }
 
   /**
-   * What is wrong with an address that a user enters. A name that has no address now is
-   * accepted, as it is checked again with each request.
-   * @returns a sentence; undefined if requests may go there.
+   * Checks a URL that a user enters. For HTTPS, a name that currently has no address is accepted,
+   * because the name is checked again for each request.
+   * @returns a sentence that describes the fault, or undefined if requests may be sent to the URL.
    */
   async faultOf(url: string): Promise<string | undefined> {
     const target = targetOf(url, this.#allow);
@@ -78,11 +78,14 @@ export class Outbound {
     return isAllowed ? undefined : NOT_PUBLIC;
   }
 
-  /** @throws {OutboundError} */
+  /**
+   * Sends a request.
+   * @throws {OutboundError} if the request fails.
+   */
   async send(request: OutboundRequest): Promise<OutboundAnswer> {
     const { url, timeout, maxBytes, method = "GET", body = null } = request;
     const { headers = {}, drops = false } = request;
-    // Addresses in URLs are connected to without a look-up.
+    // IP addresses in URLs bypass the lookup, so they are checked here.
     if ("fault" in targetOf(url, this.#allow)) {
       throw new OutboundError("address_not_allowed");
     }
@@ -96,7 +99,7 @@ export class Outbound {
         body,
         signal,
         dispatcher,
-        // The signal ends it.
+        // The signal enforces the timeout instead.
         headersTimeout: 0,
         bodyTimeout: 0,
       });
@@ -110,7 +113,7 @@ export class Outbound {
     }
   }
 
-  /** Ends all requests. */
+  /** Aborts all requests. */
   async close(): Promise<void> {
     await (await this.#agent)?.destroy();
   }
@@ -127,7 +130,10 @@ export class Outbound {
     });
   }
 
-  /** The look-up of a connection, which connects only to what this gives. */
+  /**
+   * Returns the lookup function for connections. A connection uses only addresses that the lookup
+   * function returns.
+   */
   #lookup(isPlain: boolean): LookupFunction {
     return (name, options, done) => {
       this.#addressesOf(name, isPlain).then(
@@ -141,7 +147,7 @@ export class Outbound {
     };
   }
 
-  /** @throws {OutboundError} if the name has no address, or one that is not allowed. */
+  /** @throws {OutboundError} if the name has no address, or has an address that is not allowed. */
   async #addressesOf(name: string, isPlain: boolean) {
     const found = await this.#resolve(name);
     if (found.length === 0) throw new OutboundError("not_found");
@@ -156,8 +162,8 @@ export class Outbound {
 const lookUp = (name: string) => dns.lookup(name, { all: true });
 
 /**
- * Reads an answer.
- * @throws {OutboundError} `too_large`, if it is not dropped.
+ * Reads a response body.
+ * @throws {OutboundError} `too_large`, unless the body is discarded.
  */
 async function taken(
   body: AsyncIterable<Buffer>,
@@ -185,24 +191,24 @@ async function withTimeout<T>(work: Promise<T>, ms: number): Promise<T> {
 }
 
 /**
- * Why a request got no answer. `address_not_allowed`: it would have gone where no request may
- * go. `not_found`: its name has no address. `timeout`, `too_large`: the answer took too long, or has
- * too many bytes. `unreachable`: the connection failed. `tls`: the certificate is not
- * one of that name.
+ * Reasons why a request failed. `address_not_allowed`: requests may not be sent to the target.
+ * `not_found`: the host name could not be resolved. `timeout`: the response took too long.
+ * `too_large`: the response has too many bytes. `unreachable`: the connection failed. `tls`: the
+ * server's certificate is not valid.
  */
 type OutboundProblem =
   "address_not_allowed" | "not_found" | "timeout" | "too_large" | "unreachable" | "tls";
 
 const SENTENCES: Record<OutboundProblem, string> = {
   address_not_allowed: "The address is not public.",
-  not_found: "The host name has no address.",
+  not_found: "The host name cannot be resolved.",
   timeout: "The answer took too long.",
   too_large: "The answer is too large.",
   unreachable: "The connection failed.",
-  tls: "The certificate of the server is not valid.",
+  tls: "The server's certificate is not valid.",
 };
 
-/** A request got no answer. */
+/** Thrown when a request fails without a usable response. */
 export class OutboundError extends Error {
   constructor(
     readonly code: OutboundProblem,
@@ -212,18 +218,18 @@ export class OutboundError extends Error {
   }
 }
 
-/** Node's codes for a name without an address. */
+/** Node.js error codes for a host name that could not be resolved. */
 const NO_NAME = new Set(["ENOTFOUND", "ENODATA", "EAI_AGAIN", "ESERVFAIL"]);
 
-/** OpenSSL's and Node's codes for certificates. */
+/** OpenSSL and Node.js error codes for certificates. */
 const TLS = /^(CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|ERR_TLS|ERR_SSL|EPROTO)/;
 
 /**
- * The refusal behind an error of a library.
- * @param signal the one that ends the request when its time is over.
+ * Converts an error from a library to an {@link OutboundError}.
+ * @param signal the signal that enforces the request's timeout.
  */
 function outboundErrorOf(error: unknown, signal: AbortSignal): OutboundError {
-  // Happy Eyeballs reports one error for each address.
+  // Happy Eyeballs reports one error per address.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   for (let it = first; it instanceof Error; it = it.cause) {
     if (it instanceof OutboundError) return it;
@@ -237,7 +243,7 @@ function outboundErrorOf(error: unknown, signal: AbortSignal): OutboundError {
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Sends requests to addresses that users named. */
+    /** Sends requests to addresses supplied by users. */
     readonly outbound: Outbound;
   }
 }

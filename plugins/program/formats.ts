@@ -1,34 +1,40 @@
 import type { ImportResult } from "../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../schemas/documents/unreadable.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { inThread, TooMuch } from "../long-work/thread.js";
-import { Turns } from "../long-work/turns.js";
+import { runInThread, TaskLimitExceeded } from "../long-work/thread.js";
+import { WorkQueue } from "../long-work/turns.js";
 import type { ExportedProgram } from "./exports/exported-program.js";
-import type { Done, ImportPorts, ImportTask, Question, Task } from "./tasks.js";
+import type { TaskResult, ImportPorts, ImportTask, PortCall, Task } from "./tasks.js";
 
-/** How long a document may keep the thread busy, in milliseconds. Ten megabytes take about one second. */
+/** Maximum time the thread spends on a document, in milliseconds. Ten megabytes take about one second. */
 const THREAD_TIMEOUT_MS = 30_000;
 
-/** The memory of the thread, in MiB. */
 const THREAD_MEMORY_MIB = 512;
 
-/** How many exports of a world may wait: one for each group of readers who see something else. */
-const MOST_EXPORTS = 16;
+/**
+ * Maximum number of exports queued per world. Each group of readers with a different view needs a
+ * separate export.
+ */
+const MAX_EXPORTS = 16;
 
-/** Reads and writes programs in threads of their own: two documents, of different worlds, and one export at a time. */
+/**
+ * Reads and writes programs in worker threads: at most two documents, from different worlds, and
+ * one export at a time.
+ */
 export class Formats {
-  /** Documents of organizers. One may take its whole time, and exports do not wait for it. */
-  readonly #reading = new Turns("imports of programs", { atOnce: 2, ofWorld: 1, waiting: 1 });
-  readonly #writing = new Turns("exports of programs", { atOnce: 1, waiting: MOST_EXPORTS });
+  /** Imports of organizers' documents. Separate from exports, because a document may use its whole time limit. */
+  readonly #reading = new WorkQueue("imports of programs", { atOnce: 2, ofWorld: 1, waiting: 1 });
+  readonly #writing = new WorkQueue("exports of programs", { atOnce: 1, waiting: MAX_EXPORTS });
 
-  /** @param longest how long a document may take, in milliseconds. */
+  /** @param longest the time limit for a document, in milliseconds. */
   constructor(readonly longest = THREAD_TIMEOUT_MS) {}
 
   /**
-   * Reads a document for a world, and imports it. It is compared in the thread, so nobody waits for that.
-   * @param gone aborts when its sender has left.
-   * @throws {InvalidData} with the line or the path where it breaks.
-   * @throws {Refusal} see {@link Turns.run}; or an error of the ports.
+   * Reads a document and imports it into a world. The comparison also runs in the thread, so it
+   * does not block the event loop. Errors from the ports are rethrown.
+   * @param gone aborts when the sender has disconnected.
+   * @throws {InvalidData} with the line or the path of the fault.
+   * @throws {Refusal} see {@link WorkQueue.run}.
    */
   async import(
     world: string,
@@ -36,14 +42,15 @@ export class Formats {
     ports: ImportPorts,
     gone?: AbortSignal,
   ): Promise<ImportResult> {
-    const answer = ({ name, argument }: Question) => ports[name](argument as never);
+    const answer = ({ name, argument }: PortCall) => ports[name](argument as never);
     return (await this.#run(this.#reading, world, { import: task }, gone, answer)) as ImportResult;
   }
 
   /**
-   * Writes a program, in milliseconds since 1970 `at`.
-   * @param gone aborts when nobody waits for it any more.
-   * @throws {Refusal} see {@link Turns.run}.
+   * Serializes a program.
+   * @param at the time of the export, in milliseconds since 1970.
+   * @param gone aborts when nobody is waiting for the export anymore.
+   * @throws {Refusal} see {@link WorkQueue.run}.
    */
   async write(
     format: "ics" | "schedule.json",
@@ -56,24 +63,24 @@ export class Formats {
     return (await this.#run(this.#writing, id, task, gone)) as string;
   }
 
-  /** Ends the threads; what waits for them fails. */
+  /** Ends the threads; pending work fails. */
   close(): void {
     this.#reading.close();
     this.#writing.close();
   }
 
   async #run(
-    turns: Turns,
+    turns: WorkQueue,
     world: string,
     task: Task,
     gone: AbortSignal | undefined,
-    answer?: (question: Question) => Promise<unknown>,
+    answer?: (question: PortCall) => Promise<unknown>,
   ): Promise<ImportResult | string> {
     const bounds = { longest: this.longest, memory: THREAD_MEMORY_MIB };
     const done = await turns
-      .run(world, gone, (ended) => inThread<Done>(THREAD, task, ended, bounds, answer))
+      .run(world, gone, (ended) => runInThread<TaskResult>(THREAD, task, ended, bounds, answer))
       .catch((error: unknown) => {
-        if (!(error instanceof TooMuch)) throw error;
+        if (!(error instanceof TaskLimitExceeded)) throw error;
         const what = error.of === "time" ? "long" : "much memory";
         throw new UnreadableDocument({}, `It takes too ${what} to read.`);
       });

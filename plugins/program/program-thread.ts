@@ -1,13 +1,13 @@
 import { parentPort } from "node:worker_threads";
 import { InvalidData } from "../../schemas/validate.js";
-import { type Done, type ImportPorts, type Question, run, type Task } from "./tasks.js";
+import { type TaskResult, type ImportPorts, type PortCall, run, type Task } from "./tasks.js";
 
-// The thread of formats.ts: it receives one task, may ask for what an import needs, and answers
-// with what came of it.
+// The worker thread that formats.ts starts. The thread receives one task, may request data and
+// writes from its parent during an import, and posts the outcome.
 
 const port = parentPort!;
 
-const ask = <T>(question: Question): Promise<T> =>
+const ask = <T>(question: PortCall): Promise<T> =>
   new Promise((resolve) => {
     port.once("message", resolve);
     port.postMessage({ question });
@@ -20,11 +20,11 @@ const ports: ImportPorts = {
 
 port.once("message", (task: Task) => {
   run(task, ports).then(
-    (value) => port.postMessage({ value } satisfies Done),
+    (value) => port.postMessage({ value } satisfies TaskResult),
     (error: unknown) => {
-      // What is no fault of the document ends the thread, which reports it.
+      // An error that is not the document's fault crashes the thread, and thus reaches the parent.
       if (!(error instanceof InvalidData)) throw error;
-      port.postMessage({ faults: error.faults } satisfies Done);
+      port.postMessage({ faults: error.faults } satisfies TaskResult);
     },
   );
 });

@@ -5,7 +5,7 @@ import type { ImportChanges, ImportedFile, Program } from "../../db/contract/pro
 import { type Store, StoreError } from "../../db/contract/store.js";
 import { allRooms, basisOf } from "../../db/program-imports.js";
 import { changed } from "../../db/rules/preconditions.js";
-import { programVersion, type Reader, seenProgram } from "../../db/rules/program-views.js";
+import { programVersion, type ProgramReader, seenProgram } from "../../db/rules/program-views.js";
 import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
 import type { EventDates } from "../../schemas/event-dates.js";
 import type { ProgramFormat } from "../../schemas/program/program-import.js";
@@ -18,13 +18,13 @@ import { Formats } from "./formats.js";
 import { isZone } from "./formats/zones.js";
 import type { ImportPorts } from "./tasks.js";
 
-/** How many bytes of exports are kept: more than the largest calendar has, which takes seconds to write. */
+/** Size of the export cache, in bytes. The cache must hold the largest calendar, which takes seconds to generate. */
 const MAX_CACHED_BYTES = 96 * 1024 * 1024;
 
-/** How often an import is planned at most, as the world changed meanwhile. */
-const MOST_PLANS = 5;
+/** Maximum planning attempts per import. The world may change between planning and writing. */
+const MAX_PLAN_ATTEMPTS = 5;
 
-/** The rights of a reader or an author, as far as a program depends on them. */
+/** A reader's or author's rights that matter for a program. */
 export interface ProgramRights {
   readonly edits: boolean;
   readonly sees: (room: Room) => boolean;
@@ -34,59 +34,61 @@ export interface ProgramRights {
 interface SentDocument {
   readonly bytes: Uint8Array;
   readonly isCsv: boolean;
-  /** The hosts under which uploads of the world have addresses. */
+  /** The hosts that serve the world's uploads. */
   readonly hosts: readonly string[];
 }
 
-/** An export. */
+/** A lazily generated export. */
 export interface Exported {
-  /** Of what it shows. */
+  /** The version of the exported content. */
   readonly version: string;
   /**
-   * Its text. All readers of a version share it, however slowly they read.
-   * @param gone aborts when its reader has left. When all readers have, it is not written.
-   * @throws {Refusal} see {@link Turns.run}.
+   * Returns the exported text. All readers of a version share one buffer, however slowly they read.
+   * @param gone aborts when the reader disconnects. Generation is canceled once all readers have
+   * disconnected.
+   * @throws {Refusal} see {@link WorkQueue.run}.
    */
   readonly bytes: (gone?: AbortSignal) => Promise<Buffer>;
 }
 
-/** An export that is being written. */
+/** An export in progress. */
 interface Pending {
   readonly bytes: Promise<Buffer>;
   readonly end: AbortController;
-  /** How many readers wait for it. */
+  /** Number of readers waiting for the export. */
   readers: number;
 }
 
-/** The versions in which an import may change a program. */
+/** The program versions that an import may replace. */
 export interface Expected {
   readonly versions: readonly string[];
-  /** The address of the event page, which is in versions. */
+  /** The URL of the event page, which is part of the version. */
   readonly page: string;
 }
 
-/** Who sends a document, and what has to be done with it. */
-export interface Sender {
+/** A document's sender, with the hooks that run during the import. */
+export interface ImportSender {
   readonly rights: ProgramRights;
-  /** Called when the document is read. It throws if its sender may not write any more. */
+  /** Called once the document is parsed. Throws if the sender may no longer write. */
   readonly admit?: () => Promise<void>;
-  /** Aborts when the sender has left. */
+  /** Aborts when the sender disconnects. */
   readonly gone?: AbortSignal;
   readonly expected?: Expected | undefined;
   /**
-   * Saves the document where the import is written.
-   * @param write writes the import with the record of a file; undefined if nothing changes.
+   * Stores the document together with the import.
+   * @param write writes the import along with the file's record, or returns undefined if the import
+   * changes nothing.
    */
   readonly save?: (write: (file: ImportedFile) => Promise<void> | undefined) => Promise<void>;
 }
 
-/** Reads whole programs into the store, and writes them out of it. */
+/** Imports whole programs into the store, and exports them. */
 export class Programs {
   readonly #written = new LRUCache<string, Buffer>({
     maxSize: MAX_CACHED_BYTES,
     sizeCalculation: ({ length }) => length + 1,
   });
-  /** The exports that are being written, so that a crowd waits for one. */
+  /** Exports in progress, which concurrent readers share. */
   readonly #pending = new Map<string, Pending>();
 
   constructor(
@@ -95,20 +97,22 @@ export class Programs {
   ) {}
 
   /**
-   * Makes the program of a world agree with a document.
-   * @throws {InvalidData} with the line or the path where the document breaks.
-   * @throws {StoreError} `changed` if the program is not in a version that the sender expects.
-   * @throws {Refusal} see {@link Turns.run}; or 503 if the world changes again and again meanwhile.
+   * Updates a world's program to match a document.
+   * @throws {InvalidData} with the line or the path of the fault in the document.
+   * @throws {StoreError} `changed` if the program does not have a version that the sender expects.
+   * @throws {Refusal} see {@link WorkQueue.run}; or 503 if the world keeps changing during the
+   * import.
    */
   async import(
     world: World,
     { bytes, isCsv, hosts }: SentDocument,
     options: ImportOptions,
-    { rights, admit, gone, expected, save }: Sender,
+    { rights, admit, gone, expected, save }: ImportSender,
     by?: Author,
   ): Promise<ImportResult> {
     const { program } = this.store;
-    const sight = { sees: rights.sees, hosts };
+    const models = options.choices?.rooms?.flatMap(({ like }) => like ?? []) ?? [];
+    const sight = { sees: rights.sees, hosts, models };
     const write = async (changes: ImportChanges, file?: ImportedFile) =>
       program.import(world.id, changes, hosts, file, by);
     let plans = 0;
@@ -127,7 +131,7 @@ export class Programs {
         } catch (error) {
           const isOld = error instanceof StoreError && error.problem === "changed";
           if (!isOld) throw error;
-          if (plans < MOST_PLANS) return false;
+          if (plans < MAX_PLAN_ATTEMPTS) return false;
           throw new Refusal(503, "The program keeps changing. Try again soon.", {
             "retry-after": "2",
           });
@@ -140,8 +144,9 @@ export class Programs {
   }
 
   /**
-   * The program of a world as a reader sees it. It is not written before its bytes are asked for.
-   * @param page the address of the event page.
+   * Exports a world's program as visible to a reader. The text is generated only when its bytes are
+   * requested.
+   * @param page the URL of the event page.
    */
   async export(
     world: World,
@@ -164,9 +169,9 @@ export class Programs {
   }
 
   /**
-   * Checks that the program has an expected version, in whatever format.
-   * @param stamp of the program that an import is planned from.
-   * @throws {StoreError} `changed`.
+   * Checks that the program has an expected version, in either JSON format.
+   * @param stamp the stamp of the program from which the import is planned.
+   * @throws {StoreError} `changed` if the program has no expected version, or another stamp.
    */
   async #expect(
     world: World,
@@ -221,7 +226,7 @@ export class Programs {
   async #write(
     world: World,
     program: Program,
-    reader: Reader,
+    reader: ProgramReader,
     { format, page, rooms }: Pick<ExportedProgram, "page" | "rooms"> & { format: ProgramFormat },
     gone: AbortSignal,
   ): Promise<string> {
@@ -250,7 +255,7 @@ export class Programs {
   }
 }
 
-function readerOf(rooms: readonly Room[], { edits }: ProgramRights): Reader {
+function readerOf(rooms: readonly Room[], { edits }: ProgramRights): ProgramReader {
   const visible = new Set(rooms.map(({ id }) => id));
   return { edits, seesRoom: (id) => visible.has(id) };
 }
@@ -260,22 +265,22 @@ type Names = ExportedProgram["rooms"];
 const namesOf = (rooms: readonly Room[]): Names =>
   rooms.map(({ id, name, description }) => ({ id, name, description }));
 
-/** The version of a program in a format, as a reader sees it. */
+/** Returns the version of a program in a format, as visible to a reader. */
 function versionOf(
   world: World,
   program: Program,
-  reader: Reader,
+  reader: ProgramReader,
   { names, format, page }: { names: Names; format: ProgramFormat; page: string },
 ): string {
   const more = [eventOf(world), world.title, zoneOf(world), format];
-  // Calendars have no address of a page, so all nodes give them the same version.
+  // Calendars don't contain the page's URL, so all nodes compute the same version for calendars.
   if (format !== "ics") more.push(page);
-  // Foyer's own JSON names no room.
+  // Foyer's own JSON contains no room names.
   const shown = format === "json" ? [] : [more, names];
   return programVersion(program, reader, shown);
 }
 
-/** The zone of a world; UTC if it has none that exists. */
+/** Returns the world's time zone, or UTC if the time zone is missing or unknown. */
 function zoneOf({ config }: World): string {
   const { timezone } = config as { timezone?: unknown };
   return typeof timezone === "string" && isZone(timezone) ? timezone : "UTC";
@@ -291,7 +296,7 @@ declare module "fastify" {
   }
 }
 
-/** Imports and exports of whole programs. */
+/** Provides imports and exports of whole programs. */
 export default fp(
   async (app) => {
     const formats = new Formats();

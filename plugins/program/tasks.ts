@@ -2,47 +2,51 @@ import type { ImportChanges, ImportReferences } from "../../db/contract/program-
 import { type ImportBasis, planChanges, referencesIn } from "../../db/rules/import-changes.js";
 import type { ImportOptions, ImportResult } from "../../schemas/documents/program-document.js";
 import type { Faults } from "../../schemas/errors.js";
+import { isWorkbook } from "../../schemas/plain/sheets/sheets.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { calendarOf } from "./exports/calendar.js";
 import type { ExportedProgram } from "./exports/exported-program.js";
 import { scheduleOf } from "./exports/schedule-json-export.js";
-import { type ReadOptions, readProgram } from "./formats/read.js";
+import { type ReadOptions, readProgram, readWorkbook } from "./formats/read.js";
 
-/** A document to be imported. */
+/** A document to import. */
 export interface ImportTask {
   readonly bytes: Uint8Array;
   readonly reading: ReadOptions;
   readonly options: ImportOptions;
 }
 
-/** What the thread can do. */
+/** A task for the worker thread. */
 export type Task =
   { import: ImportTask } | { write: "ics" | "schedule.json"; program: ExportedProgram; at: number };
 
-/** What came of a task: a value, or what is wrong with a document. */
-export type Done = { value: ImportResult | string } | { faults: Faults };
+/** The outcome of a task: a value, or the faults of a document. */
+export type TaskResult = { value: ImportResult | string } | { faults: Faults };
 
-/** What an import needs of the store. */
+/** The store operations that an import needs. */
 export interface ImportPorts {
-  /** What to plan from, as it is now. */
+  /** Reads the current state, from which the import is planned. */
   basis: (named: ImportReferences) => Promise<ImportBasis>;
   /**
-   * Writes what an import changes.
-   * @param changes undefined if there are none.
-   * @returns false if the world is not as the import was planned.
+   * Writes an import's changes.
+   * @param changes undefined if nothing changes.
+   * @returns false if the world has changed since the import was planned.
    */
   apply: (changes: ImportChanges | undefined) => Promise<boolean>;
 }
 
-/** A question of the thread: a port and its argument. */
-export type Question = {
+/** A request from the thread: a port and its argument. */
+export type PortCall = {
   [Name in keyof ImportPorts]: {
     name: Name;
     argument: Parameters<ImportPorts[Name]>[0];
   };
 }[keyof ImportPorts];
 
-/** @throws {InvalidData} for a document that cannot be read. */
+/**
+ * Runs a task to completion.
+ * @throws {InvalidData} for a document that cannot be read.
+ */
 export async function run(task: Task, ports: ImportPorts): Promise<ImportResult | string> {
   if ("import" in task) return importProgram(task.import, ports);
   return task.write === "ics"
@@ -54,7 +58,9 @@ async function importProgram(
   { bytes, reading, options }: ImportTask,
   { basis, apply }: ImportPorts,
 ): Promise<ImportResult> {
-  const document = readProgram(bytes, reading);
+  const document = isWorkbook(bytes)
+    ? await readWorkbook(bytes, reading.zone)
+    : readProgram(bytes, reading);
   const named = referencesIn(document);
   for (;;) {
     const planned = planChanges(document, await basis(named), options);

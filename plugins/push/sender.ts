@@ -10,46 +10,49 @@ import type { World } from "../../schemas/worlds.js";
 import { type Outbound, OutboundError } from "../outbound/outbound.js";
 import type { Notice } from "./notices.js";
 
-/** How many notifications are prepared at a time; how many of them, and how many messages, may wait. */
+/**
+ * Maximum number of notifications prepared concurrently, and maximum number queued. The second
+ * limit also applies to queued messages.
+ */
 const PREPARED_AT_ONCE = 4;
 const MAX_WAITING = 5000;
 
-/** How many messages are sent at a time: to all push services, and to one. */
+/** Maximum number of messages in flight to all push services together, and to each push service. */
 const MAX_SENT = 100;
 const MAX_SENT_TO_ONE = 4;
 
 /**
- * How many messages may wait for one push service; how much of that a crowd may take, and how often
- * it looks for room, in milliseconds.
+ * Maximum number of messages queued per push service, the share of a queue that bulk sends may
+ * fill, and the interval at which a bulk send checks whether a queue has space, in milliseconds.
  */
 const MAX_WAITING_FOR_ONE = 1000;
 const SHARE_OF_CROWD = 0.5;
 const ROOM_CHECK_INTERVAL_MS = 100;
 
-/** How often it is logged that messages were dropped, in milliseconds. */
+/** Minimum interval between log entries about dropped messages, in milliseconds. */
 const REPORT_INTERVAL_MS = 10_000;
 
-/** How long nothing goes to a push service that did not answer in time, in milliseconds. */
+/** Pause before the next message to a push service that timed out, in milliseconds. */
 const SERVICE_PAUSE_MS = 60_000;
 const MAX_PAUSED = 1000;
 
 /**
- * For how long a signature for a push service counts, in milliseconds: a day is the most (RFC 8292,
- * section 2). It is used for half of that time.
+ * Lifetime of a signature for a push service, in milliseconds; the maximum is a day (RFC 8292,
+ * section 2). A signature is reused for half of its lifetime.
  */
 const SIGNATURE_LIFETIME_MS = 12 * 3_600_000;
 const MAX_SIGNATURES = 1000;
 
-/** How long a push service may take, in milliseconds, and how much of its answer is read. */
+/** Timeout for a request to a push service, in milliseconds, and maximum number of response bytes to read. */
 const PUSH_TIMEOUT_MS = 10_000;
 const MAX_ANSWER = 16 * 1024;
 
-/** How long a push service keeps a message for a browser that is away, in seconds. */
+/** Time for which a push service retains a message for an offline browser, in seconds. */
 const TTL_SECONDS = 3600;
 
 type WebPush = Pick<typeof import("web-push"), "getVapidHeaders">;
 
-/** The parts that a sender works with. */
+/** The dependencies of a push sender. */
 export interface SenderParts {
   readonly store: Store;
   readonly outbound: Outbound;
@@ -63,17 +66,17 @@ export class PushSender {
   readonly #parts: SenderParts;
   readonly #work = pLimit(PREPARED_AT_ONCE);
   readonly #sending = pLimit(MAX_SENT);
-  /** By host, so that one that is slow holds up no other. */
+  /** Concurrency limits by host, so that a slow host does not hold up all other hosts. */
   readonly #hosts = new Map<string, LimitFunction>();
-  /** How many messages wait for their hosts. */
+  /** Number of messages queued for all hosts. */
   #waiting = 0;
-  /** Hosts that did not answer. */
+  /** Hosts that timed out. */
   readonly #paused = new LRUCache<string, true>({ max: MAX_PAUSED, ttl: SERVICE_PAUSE_MS });
   readonly #signed = new LRUCache<string, string>({
     max: MAX_SIGNATURES,
     ttl: SIGNATURE_LIFETIME_MS / 2,
   });
-  /** How many messages were dropped since that was logged. */
+  /** Number of messages dropped since the last log entry. */
   #dropped = 0;
   #report: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -82,7 +85,7 @@ export class PushSender {
     this.#parts = parts;
   }
 
-  /** Does something soon. Under a flood it is left out, as a late message is of no use. */
+  /** Queues work. If too much work is already queued, the new work is dropped, because a late message is useless. */
   do(work: () => Promise<void>): void {
     if (this.#isClosed) return;
     if (this.#work.pendingCount >= MAX_WAITING) return this.#drop();
@@ -94,13 +97,13 @@ export class PushSender {
     try {
       await work();
     } catch (error) {
-      // A store or a service that fails for a while is expected, and a bug is not.
+      // Temporary failures of a store or a service are expected, but bugs are not.
       const isBug = error instanceof TypeError || error instanceof RangeError;
       this.#parts.log[isBug ? "error" : "debug"]({ err: error }, "a push message was not sent");
     }
   }
 
-  /** Sends some notices to all browsers of their users. */
+  /** Queues notices for all of their users' browsers. */
   send(notices: readonly Notice[]): void {
     for (const notice of notices) {
       for (const endpoint of notice.endpoints) this.#queue(notice, endpoint);
@@ -108,8 +111,9 @@ export class PushSender {
   }
 
   /**
-   * Sends notices to any number of people. It resolves when the last of them has a place. Push services
-   * that do not answer are paused, so they give places, too. Half of the places stay free for others.
+   * Sends notices to any number of people. Resolves once every message is queued. Bulk messages
+   * fill at most half of each queue, to leave space for all other messages. A push service that
+   * times out is paused, so its queue drains too.
    */
   async sendToMany(notices: readonly Notice[]): Promise<void> {
     for (const notice of notices) {
@@ -123,13 +127,13 @@ export class PushSender {
     }
   }
 
-  /** @param share of the places that may be taken. */
+  /** @param share the share of each queue that may be used. */
   #hasRoom(host: string, share = 1): boolean {
     const waiting = this.#hosts.get(host)?.pendingCount ?? 0;
     return waiting < MAX_WAITING_FOR_ONE * share && this.#waiting < MAX_WAITING * share;
   }
 
-  /** Counts a message that is not sent, and logs how many there were, not too often. */
+  /** Counts a dropped message, and schedules a throttled log entry. */
   #drop(): void {
     this.#dropped++;
     this.#report ??= setTimeout(() => this.#reportNow(), REPORT_INTERVAL_MS).unref();
@@ -147,7 +151,7 @@ export class PushSender {
     );
   }
 
-  /** Sends a notice, if its push service and all others leave room for it. */
+  /** Queues a notice for one endpoint, or drops it if a queue is full. */
   #queue(notice: Notice, endpoint: string): void {
     const { host } = new URL(endpoint);
     if (this.#isClosed) return;
@@ -173,18 +177,21 @@ export class PushSender {
     for (const limit of this.#hosts.values()) limit.clearQueue();
   }
 
-  async #deliver({ world, user, name, read, place }: Notice, endpoint: string): Promise<void> {
+  async #deliver(
+    { world, user, name, read, place, page }: Notice,
+    endpoint: string,
+  ): Promise<void> {
     const { outbound, store } = this.#parts;
     const { host } = new URL(endpoint);
     if (this.#paused.has(host)) return this.#drop();
-    // It may have waited: the browser may have another user by now.
+    // While the message was queued, the browser may have switched to another user.
     const subscription = (await store.push.of(world.id, [user])).find(
       (other) => other.endpoint === endpoint,
     );
     const texts = subscription && (await read());
     if (!texts) return;
     const { p256dh, auth } = subscription;
-    const url = `/w/${encodeURIComponent(world.id)}/#/${place}`;
+    const url = `/w/${encodeURIComponent(world.id)}/${page ?? ""}#/${place}`;
     const payload = JSON.stringify({ ...texts, url, tag: name });
     const { default: webPush } = await import("web-push");
     const request = webPush.generateRequestDetails({ endpoint, keys: { p256dh, auth } }, payload, {
@@ -197,7 +204,7 @@ export class PushSender {
       this.#subjectOf(world),
     );
     const headers = Object.entries({ ...request.headers, authorization })
-      // The client of HTTP counts them itself.
+      // The HTTP client computes Content-Length itself.
       .filter(([header]) => header.toLowerCase() !== "content-length")
       .map(([header, value]) => [header, String(value)] as const);
     try {
@@ -224,8 +231,8 @@ export class PushSender {
   }
 
   /**
-   * The header by which a push service knows this server. It counts for hours, so it is not signed for
-   * each message.
+   * Returns the header that identifies this server to a push service. The header is valid for
+   * hours, so it is not signed for every message.
    * @param audience the origin of the push service.
    */
   #authorization(webPush: WebPush, audience: string, subject: string): string {
@@ -245,7 +252,7 @@ export class PushSender {
     return Authorization;
   }
 
-  /** Whom a push service may ask about the messages. */
+  /** Returns the URL that push services may use to contact the sender of the messages. */
   #subjectOf({ domain }: World): string {
     const { publicUrl } = this.#parts;
     if (publicUrl?.startsWith("https:")) return publicUrl;

@@ -2,52 +2,58 @@ import { open } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import fp from "fastify-plugin";
 import type { FileStore } from "../../db/contract/file-store.js";
-import type { Cell } from "../../schemas/plain/csv.js";
+import type { Cell } from "../../schemas/plain/sheets/csv.js";
 import { InvalidData } from "../../schemas/validate.js";
-import { inThread, TooMuch } from "../long-work/thread.js";
-import { Turns } from "../long-work/turns.js";
+import { runInThread, TaskLimitExceeded } from "../long-work/thread.js";
+import { WorkQueue } from "../long-work/turns.js";
 import type { SheetTask } from "./sheet-thread.js";
 
-/** How large a table may be: in cells, and in characters. */
+/** Maximum table size, in cells and in characters. */
 const MAX_CELLS = 500_000;
 const MAX_TEXT = 16 * 1024 * 1024;
 
-/** The largest table takes about five seconds and a third of this memory, in MiB. */
+/**
+ * Limits for a thread, in milliseconds and in MiB. The largest table takes about five seconds and a
+ * third of the memory.
+ */
 const BOUNDS = { longest: 60_000, memory: 1024 };
 
 const tooLarge = () =>
-  new InvalidData({ format: ["There is too much for one table. Ask for csv, or for a room."] });
+  new InvalidData({ format: ["There is too much for one table. Choose csv, or a single room."] });
 
-/** Makes spreadsheets in threads of their own, two at a time. */
+/** Generates spreadsheets in worker threads, at most two at a time. */
 class Sheets {
-  readonly turns = new Turns("spreadsheets", { atOnce: 2, waiting: 1 });
+  readonly turns = new WorkQueue("spreadsheets", { atOnce: 2, waiting: 1 });
 
-  /** @param files keeps a spreadsheet until it is sent. */
+  /** @param files stores each spreadsheet until it is sent. */
   constructor(private readonly files: Pick<FileStore, "withScratch">) {}
 
   /**
-   * Makes a spreadsheet. Its place is free before it is sent: a client that reads slowly keeps
+   * Generates a spreadsheet. The turn ends before the response is sent, so a slow client ties up
    * nothing but a file.
-   * @param rows are read when its turn comes.
-   * @param gone aborts when the client has left.
-   * @throws {InvalidData} if it is too large.
-   * @throws {Refusal} see {@link Turns.run}.
+   * @param rows read only once the turn begins.
+   * @param gone aborts when the client disconnects.
+   * @param look of a table for people: its name, widths and times.
+   * @param sheetAt the place of the column whose values name the sheets; one sheet by default.
+   * @throws {InvalidData} if the table is too large.
+   * @throws {Refusal} see {@link WorkQueue.run}.
    */
   make(
     world: string,
     columns: readonly string[],
     rows: AsyncIterable<readonly Cell[]>,
     gone: AbortSignal,
+    { look, sheetAt }: Pick<SheetTask, "look" | "sheetAt"> = {},
   ): Promise<Readable> {
     return this.turns.run(world, gone, (ended) =>
       this.files.withScratch(linesOf(rows, ended), async (path) => {
-        const task: SheetTask = { path, columns };
+        const task: SheetTask = { path, columns, look, sheetAt };
         try {
-          await inThread(THREAD, task, ended, BOUNDS);
+          await runInThread(THREAD, task, ended, BOUNDS);
         } catch (error) {
-          throw error instanceof TooMuch ? tooLarge() : error;
+          throw error instanceof TaskLimitExceeded ? tooLarge() : error;
         }
-        // It stays readable when its name is removed.
+        // The open file stays readable after it is unlinked.
         return (await open(path)).createReadStream();
       }),
     );
@@ -56,7 +62,7 @@ class Sheets {
 
 const THREAD = new URL("./sheet-thread.js", import.meta.url);
 
-/** Rows as lines of JSON, in pieces. */
+/** Yields the rows in chunks, as one line of JSON each. */
 async function* linesOf(
   rows: AsyncIterable<readonly Cell[]>,
   ended: AbortSignal,
@@ -81,12 +87,12 @@ async function* linesOf(
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Makes spreadsheets. */
+    /** Generates spreadsheets of results. */
     readonly sheets: Sheets;
   }
 }
 
-/** Spreadsheets of results. */
+/** Provides `app.sheets`, which generates spreadsheets. */
 export default fp(
   async (app) => {
     const sheets = new Sheets(app.files);

@@ -4,20 +4,20 @@ import type { SignInProvider } from "../../schemas/issuers.js";
 import type { World } from "../../schemas/worlds.js";
 import type { Outbound } from "../outbound/outbound.js";
 
-/** Bounds of a request to a provider. */
+/** Limits for a request to a provider: the timeout in milliseconds, and the response size in bytes. */
 const REQUEST_TIMEOUT_MS = 10_000;
 const MAX_BYTES = 1024 * 1024;
 
-/** How long what a provider says of itself counts, in milliseconds. */
+/** Time for which a provider's metadata is cached, in milliseconds. */
 const METADATA_AGE_MS = 10 * 60_000;
 
-/** How long a provider that does not answer is left alone. */
+/** Delay before a failed provider is tried again, in milliseconds. */
 const RETRY_DELAY_MS = 5000;
 
-/** How many providers are known at a time. */
+/** Maximum number of cached providers. */
 const MAX_PROVIDERS = 500;
 
-/** Providers of OpenID Connect as clients see them. */
+/** Caches the client configurations of OpenID Connect providers. */
 export class ProviderClients {
   readonly #fetch: CustomFetch;
   readonly #warn: (line: string) => void;
@@ -26,15 +26,16 @@ export class ProviderClients {
     ttl: METADATA_AGE_MS,
   });
 
-  /** @param warn gets a line about a provider that cannot be used. */
+  /** @param warn receives a line for each provider that cannot be used. */
   constructor(outbound: Pick<Outbound, "send">, warn: (line: string) => void) {
     this.#fetch = fetchBy(outbound);
     this.#warn = warn;
   }
 
   /**
-   * The configurations of a client: one for each way in which it may name itself, the likeliest first.
-   * @throws an error of the library, or {@link OutboundError}.
+   * Returns a provider's client configurations: one per authentication method, with the likeliest
+   * first.
+   * @throws {OutboundError} or an error from the library.
    */
   of(provider: SignInProvider): Promise<Configuration[]> {
     const key = JSON.stringify(provider);
@@ -51,13 +52,13 @@ export class ProviderClients {
   }
 }
 
-/** Reads what a provider says of itself. The library refuses one that names another issuer. */
+/** Fetches a provider's metadata. The library rejects metadata that names another issuer. */
 async function discover(
   { issuer, client_id, client_secret }: SignInProvider,
   fetch: CustomFetch,
 ): Promise<Configuration[]> {
   const client = await import("openid-client");
-  // Only WEBHOOK_ALLOW lets requests go without TLS.
+  // The outbound client still blocks requests without TLS unless WEBHOOK_ALLOW permits them.
   const prepare = [client.allowInsecureRequests, client.enableNonRepudiationChecks];
   const found = await client.discovery(new URL(issuer), client_id, {}, client.None(), {
     [client.customFetch]: fetch,
@@ -65,7 +66,7 @@ async function discover(
   });
   const server = found.serverMetadata();
   if (!/^https?:$/.test(new URL(server.authorization_endpoint ?? "").protocol)) {
-    throw new Error("Its authorization_endpoint is no address of a page.");
+    throw new Error("Its authorization_endpoint is not a page URL.");
   }
   if (client_secret === undefined) return [found];
   const ways = [client.ClientSecretBasic(client_secret), client.ClientSecretPost(client_secret)];
@@ -79,11 +80,11 @@ async function discover(
   });
 }
 
-/** The requests of the library, to addresses where requests may go. */
+/** Sends the library's requests through the outbound client, which restricts their targets. */
 const fetchBy =
   (outbound: Pick<Outbound, "send">): CustomFetch =>
   async (url, { method, headers, body }) => {
-    // The library sends nothing else.
+    // The library sends every body as `URLSearchParams`.
     const form = body instanceof URLSearchParams ? body.toString() : undefined;
     const answer = await outbound.send({
       url,
@@ -102,8 +103,8 @@ const fetchBy =
   };
 
 /**
- * The providers by which people sign in to a world. One that was stored before they had a
- * meaning may have anything in their place.
+ * Returns the providers by which people sign in to a world. A config stored before `oidc` had a
+ * meaning may contain any value in this field.
  */
 export function providersOf({ config }: World): readonly SignInProvider[] {
   const { oidc } = config as { oidc?: unknown };

@@ -5,19 +5,19 @@ import { IdentityError, readUid } from "../auth/identity.js";
 import { OutboundError } from "../outbound/outbound.js";
 import type { ProviderClients } from "./clients.js";
 
-/** The longest address that a sign-in leads to, in characters. */
+/** Maximum length of the address that a sign-in redirects to, in characters. */
 const MAX_LENGTH = 500;
 
-/** A room that the address of a page shows. */
+/** Matches the URL fragment of a page that shows a room. */
 const ROOM = /^#\/rooms\/([\w-]{1,100})$/;
 
 /**
- * The page to which a sign-in leads: what `?to=` asks for if that is a page of the event, or else its
- * first page.
- * @param to a path, as the page that began the sign-in has it.
- * @param base the URL of the server, without a slash at its end.
- * @param isHere whether the host of the request names the world, too.
- * @returns a path from the base on, perhaps with a query, and with `#/rooms/…`.
+ * Returns the page to redirect to after a sign-in: the page in `?to=` if that page belongs to the
+ * event, or otherwise the event's first page.
+ * @param to a path, from the page that began the sign-in.
+ * @param base the server's URL, without a trailing slash.
+ * @param isHere whether the request's host also identifies the world.
+ * @returns a path relative to the base, possibly with a query and with `#/rooms/…`.
  */
 export function destinationOf(
   to: unknown,
@@ -25,7 +25,7 @@ export function destinationOf(
 ): string {
   const first = `/w/${world}/`;
   if (typeof to !== "string" || to.length > MAX_LENGTH) return first;
-  // Browsers read a backslash as a slash, and drop tabs and line ends.
+  // Browsers treat a backslash as a slash, and strip tabs and line breaks.
   if (!/^\/(?![/\\])[^\\\s]*$/.test(to) || !URL.canParse(to, base)) return first;
   const root = new URL(base);
   const { origin, pathname, search, hash } = new URL(to, root);
@@ -37,19 +37,20 @@ export function destinationOf(
   return isOwn ? path + search + (ROOM.test(hash) ? hash : "") : first;
 }
 
-/** The address of a page that gets a token. */
+/** Returns the URL that passes a token to a page. */
 export function withToken(destination: string, token: string): string {
   const [page = "", room] = destination.split("#/rooms/");
   return `${page}#token=${token}${room === undefined ? "" : `&room=${room}`}`;
 }
 
 /**
- * Why the sign-in failed, for the page. `denied`: the person or the provider declined. `expired`: it took too
- * long, or was begun elsewhere. `unavailable`: the provider does not answer. `failed`: anything else.
+ * Reasons why a sign-in failed, for the page. `denied`: the person or the provider declined.
+ * `expired`: the sign-in took too long, began in another browser, or has already been completed.
+ * `unavailable`: the provider does not respond. `failed`: any other reason.
  */
 export type SignInProblem = "denied" | "expired" | "unavailable" | "failed";
 
-/** The sign-in failed. The message is for the log. */
+/** Thrown when a sign-in fails. The message is for the log. */
 export class SignInError extends Error {
   constructor(
     readonly code: SignInProblem,
@@ -59,30 +60,30 @@ export class SignInError extends Error {
   }
 }
 
-/** A sign-in under way, which the browser keeps for the server. */
+/** A sign-in in progress, which the browser stores on behalf of the server. */
 export interface SignIn {
   state: string;
   nonce: string;
-  /** The secret of PKCE. */
+  /** The PKCE code verifier. */
   verifier: string;
-  /** Where the provider sends the person: with the address of the server as it was at the beginning. */
+  /** The redirect URI for the provider. It contains the server's address at the start of the sign-in. */
   callback: string;
-  /** The address to which it leads, from the base on. */
+  /** The page to redirect to after the sign-in, relative to the base. */
   to: string;
-  /** In milliseconds since 1970. */
+  /** Expiry, in milliseconds since 1970. */
   ends: number;
 }
 
-/** How long a person may take, in milliseconds. */
+/** Time limit for a person to sign in, in milliseconds. */
 export const SIGN_IN_TIMEOUT_MS = 10 * 60_000;
 
-/** The part of a sign-in that the library makes up. */
+/** The part of a sign-in that is generated when it begins. */
 type Secrets = Omit<SignIn, "to" | "ends">;
 
 /**
  * Begins a sign-in.
- * @param redirectUri where the provider sends the person afterwards.
- * @throws {SignInError}
+ * @param redirectUri the address to which the provider redirects the person afterwards.
+ * @throws {SignInError} if the provider is unavailable.
  */
 export async function begin(
   clients: ProviderClients,
@@ -113,10 +114,11 @@ const scopeOf = ({ scopes = ["profile"] }: SignInProvider): string =>
   [...new Set(["openid", ...scopes])].join(" ");
 
 /**
- * Finishes a sign-in.
- * @param answer the query with which the provider sent the person back.
- * @returns the claims about the person: from the ID token, and then from the userinfo.
- * @throws {SignInError}
+ * Completes a sign-in.
+ * @param answer the query of the provider's redirect.
+ * @returns the claims about the person. Claims in the ID token override claims from the userinfo
+ * endpoint.
+ * @throws {SignInError} if the sign-in fails.
  */
 export async function finish(
   clients: ProviderClients,
@@ -124,7 +126,8 @@ export async function finish(
   answer: string,
   { callback, state, nonce, verifier }: SignIn,
 ): Promise<ForeignClaims> {
-  // The provider compares it with the one at the beginning. Another node may have been asked then.
+  // The provider requires the redirect URI from the start of the sign-in, which another node may
+  // have handled.
   const address = new URL(callback);
   address.search = answer;
   const configs = await known(clients, provider);
@@ -149,7 +152,7 @@ async function claimsFrom(
   try {
     tokens = await client.authorizationCodeGrant(config!, address, checks);
   } catch (error) {
-    // The client is registered for another way to name itself.
+    // The client is registered for an authentication method other than the method that failed.
     const isOther = error instanceof client.ResponseBodyError && error.error === "invalid_client";
     if (!isOther || others.length === 0) throw error;
     return claimsFrom(others, address, checks);
@@ -163,16 +166,16 @@ async function claimsFrom(
 }
 
 /**
- * The id of a person as a user.
- * @throws {SignInError} if the claim is missing, or is no id.
+ * Returns a person's user id.
+ * @throws {SignInError} if the claim is missing or is not a valid id.
  */
 export function userIdOf(claims: ForeignClaims, { issuer, uid = "sub" }: SignInProvider): string {
   try {
     const given = readUid(claimIn(claims, uid) ?? undefined);
     if (given === undefined) {
-      throw new SignInError("failed", `There is no claim ${uid}.`);
+      throw new SignInError("failed", `The claim ${uid} is missing.`);
     }
-    // The length of the whole is bounded, as it becomes the uid of a token of the world.
+    // Also checks the total length, because the result becomes the `uid` in a token for the world.
     return readUid(`${issuer}#${given}`)!;
   } catch (error) {
     if (!(error instanceof IdentityError)) throw error;
@@ -184,12 +187,12 @@ async function known(clients: ProviderClients, provider: SignInProvider): Promis
   try {
     return await clients.of(provider);
   } catch (error) {
-    // It was logged when it happened.
+    // The error has already been logged.
     throw new SignInError("unavailable", (error as Error).message);
   }
 }
 
-/** Nothing of the answer of the provider gets into a message for people. */
+/** Converts an error to a sign-in error. No part of the provider's response reaches a message shown to people. */
 function problemOf(error: unknown): SignInError {
   if (error instanceof SignInError) return error;
   const { cause, error: word = "" } = error as Error & { error?: string };

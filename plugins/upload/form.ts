@@ -2,20 +2,21 @@ import type { IncomingMessage } from "node:http";
 import multipart, { type Multipart } from "@fastify/multipart";
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from "fastify";
 import { FileRefusal } from "../http/errors.js";
-import { limitRate } from "../limits/rate.js";
+import { limitRate } from "../limits/request-rate.js";
 
 /**
- * Counts the parts of a form by its delimiters. The parser of forms silently skips a part
- * without a name, so its own count is too low.
- * @returns the count so far; it is complete at the end of the body.
+ * Counts the parts of a form by its delimiters. The form parser silently skips parts without a
+ * name, so its own count is too low.
+ * @returns a function that reads the count so far. The count is final at the end of the body.
  */
 export function partCounter(body: IncomingMessage): () => number {
   const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s";]+))/i.exec(
     body.headers["content-type"] ?? "",
   );
-  // Without a match, the parser refuses the form, or this count does.
+  // Without a match, either the parser rejects the form, or the form is rejected because the count
+  // is wrong.
   const delimiter = Buffer.from(`\r\n--${boundary?.[1] ?? boundary?.[2]}`);
-  // The first delimiter may be the first line.
+  // The first delimiter may be at the very start of the body.
   let rest = Buffer.from("\r\n");
   let delimiters = 0;
   body.on("data", (chunk: Buffer) => {
@@ -24,40 +25,41 @@ export function partCounter(body: IncomingMessage): () => number {
     while ((at = bytes.indexOf(delimiter, at + delimiter.length)) >= 0) {
       delimiters++;
     }
-    // A delimiter may continue in the next chunk.
+    // A delimiter may span two chunks.
     rest = bytes.subarray(1 - delimiter.length);
   });
-  // The last delimiter ends the form.
+  // The last delimiter closes the form.
   return () => delimiters - 1;
 }
 
-/** The box into which an image is scaled down. */
+/** The box that an image is scaled down to fit. */
 export interface Box {
   width: number;
   height: number;
 }
 
-/** The file of a form, and the box that may come with it. */
+/** A form's file, and the optional box. */
 export interface FormFile {
   name: string;
-  /** Its bytes; they end with an error if the form turns out to hold more, or to be broken. */
+  /** The file's content. The stream fails if the form turns out to be malformed or to contain unexpected parts. */
   bytes: AsyncGenerator<Buffer>;
-  /** The box, which is known once all bytes are read; undefined if the form has none. */
+  /** Returns the box, which is known once all bytes have been read, or undefined if the form has no box. */
   box: () => Box | undefined;
 }
 
-/** The text fields that a form may have, and the largest number in them. */
+/** The text fields that a form may have, and their maximum value. */
 const SIDES = ["width", "height"];
 const MAX_SIDE = 10_000;
 
 /**
- * Makes the routes of a scope take forms as streams: no parser reads a body into memory.
- * @param perMinute how many requests of an uploader are taken; `what` names them in the refusal.
- * @param dropped how many bytes of a refused body are read and dropped; a client that sends more
- *   is disconnected.
- * @returns the hooks `onRequest` of these routes.
+ * Makes a scope's routes accept forms as streams: no parser reads a body into memory.
+ * @param perMinute the maximum number of requests per uploader; `what` names the requests in the
+ * refusal.
+ * @param dropped how many bytes of a refused body to read and discard; a client that sends more
+ * bytes is disconnected.
+ * @returns the `onRequest` hooks for these routes.
  */
-export async function takeForms(
+export async function acceptForms(
   app: FastifyInstance,
   { dropped, ...rate }: { perMinute: number; what: string; dropped: number },
 ): Promise<onRequestHookHandler[]> {
@@ -74,20 +76,20 @@ export async function takeForms(
   return [limitUploader, refuseOtherThanForms];
 }
 
-/** Refuses a body that is not a form, before it is read. */
+/** Rejects a body that is not a form before reading it. */
 const refuseOtherThanForms: onRequestHookHandler = ({ mediaType }, _reply, done) => {
   const isForm = mediaType === "multipart/form-data";
   done(isForm ? undefined : new FileRefusal("file.missing"));
 };
 
 /**
- * Reads and drops the rest of a refused body: many clients read the answer only
- * after they have sent everything.
- * @param most how many bytes to drop; a client that sends more loses its connection.
+ * Reads and discards the rest of a refused body: many clients read the response only after they
+ * have sent the whole body.
+ * @param most how many bytes to discard; a client that sends more bytes is disconnected.
  */
 function dropRest(body: IncomingMessage, most: number): void {
   let left = most;
-  // The parser of forms may have stopped reading.
+  // The form parser may have stopped reading.
   body.unpipe();
   body.on("data", (chunk: Buffer) => {
     left -= chunk.length;
@@ -97,8 +99,8 @@ function dropRest(body: IncomingMessage, most: number): void {
 }
 
 /**
- * Opens a form that must have a file named `file` and, in any order, either both or
- * none of the text fields `width` and `height`.
+ * Opens a form that must have a file named `file` and, in any order, either both or neither of the
+ * text fields `width` and `height`.
  * @throws {FileRefusal} `file.missing`, also while the bytes are read.
  */
 export async function openForm(request: FastifyRequest): Promise<FormFile> {
@@ -106,7 +108,8 @@ export async function openForm(request: FastifyRequest): Promise<FormFile> {
   const parts = request.parts({
     limits: {
       parts: 1 + SIDES.length,
-      // The reader checks the size. A limit here would make the form look broken.
+      // The code that reads the bytes enforces the file's maximum size. A limit here would make the
+      // form look malformed.
       fileSize: Infinity,
       fieldSize: 1024,
     },
@@ -136,7 +139,7 @@ export async function openForm(request: FastifyRequest): Promise<FormFile> {
   };
 }
 
-/** Takes a width or a height, each once. */
+/** Adds a width or a height. Each of the two may occur only once. */
 function addSide(sides: Map<string, number>, part: Multipart): void {
   const { type, fieldname } = part;
   const isSide = type === "field" && SIDES.includes(fieldname);
@@ -149,7 +152,10 @@ function addSide(sides: Map<string, number>, part: Multipart): void {
   sides.set(fieldname, Number(value));
 }
 
-/** @param finish reads the rest of the form. */
+/**
+ * Yields the file's bytes, then checks the rest of the form.
+ * @param finish reads the rest of the form.
+ */
 async function* readAll(
   file: AsyncIterable<Buffer>,
   finish: () => Promise<void>,
@@ -162,7 +168,7 @@ async function* readAll(
   await finish();
 }
 
-/** The next part; a form that is broken in any way has no file. */
+/** Returns the next part. Any malformed form counts as a form without a file. */
 async function nextPart(parts: AsyncIterableIterator<Multipart>): Promise<Multipart | undefined> {
   try {
     const next: IteratorResult<Multipart, undefined> = await parts.next();
@@ -174,7 +180,7 @@ async function nextPart(parts: AsyncIterableIterator<Multipart>): Promise<Multip
 
 /**
  * Passes bytes on, up to a limit.
- * @throws {FileRefusal} `file.size` at the first byte beyond it.
+ * @throws {FileRefusal} `file.size` at the first byte beyond the limit.
  */
 export async function* atMost(limit: number, bytes: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let size = 0;
@@ -186,9 +192,9 @@ export async function* atMost(limit: number, bytes: AsyncIterable<Buffer>): Asyn
 }
 
 /**
- * Reads the beginning of a stream of bytes.
- * @param length how many bytes to read.
- * @returns the beginning, and the whole stream, which repeats the beginning.
+ * Reads the start of a byte stream.
+ * @param length how many bytes to read at least, unless the stream is shorter.
+ * @returns the start, and the whole stream, including the start.
  */
 export async function peek(
   length: number,

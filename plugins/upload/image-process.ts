@@ -1,10 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import sharp from "sharp";
+import { PREVIEW_SIDE } from "../../schemas/plain/file-types.js";
 import type { ImageJob, ImageOutcome } from "./images.js";
 
-// The process of images.ts: it receives jobs, and answers each with its outcome.
+// The child process that images.ts starts. It receives jobs, and responds to each job with its
+// outcome.
 
-// Each upload is decoded once, so a cache gains nothing.
+// Each upload is decoded only once, so a cache is useless.
 sharp.cache(false);
 
 process.on("message", (job: ImageJob) => {
@@ -12,31 +14,43 @@ process.on("message", (job: ImageJob) => {
     .then((outcome) => process.send!(outcome))
     .catch(() => process.exit(1));
 });
-// Signals are for the server, which may still need an image while it stops.
+// Signals are meant for the server, which may still need an image during shutdown.
 process.on("SIGINT", () => {});
 process.on("SIGTERM", () => {});
-// The server is gone. An exit would wait for the image in progress.
+// The server is gone. process.exit() would wait for the image in progress.
 process.on("disconnect", () => process.kill(process.pid, "SIGKILL"));
+
+/** Pictures that are as small as this, in bytes, and no larger than a preview, have no preview. */
+const SMALL_BYTES = 64 * 1024;
+
+/** The size that previews are meant to have, in bytes: 300 people load less than 30 MB. */
+const PREVIEW_BYTES = 95_000;
+
+/** Qualities to try until a preview is small enough. Only pictures full of noise need the lower ones. */
+const QUALITIES = [78, 60, 40];
 
 async function run(job: ImageJob): Promise<ImageOutcome> {
   let clean: Buffer;
+  let preview: Buffer | undefined;
   try {
     clean = await reencode(job);
+    if (clean.length > job.maxBytes) return "large";
+    preview = await previewOf(clean);
   } catch {
     return "refused";
   }
-  if (clean.length > job.maxBytes) return "large";
   try {
     await writeFile(job.to, clean);
-    return "done";
+    if (preview) await writeFile(job.preview, preview);
+    return preview ? "previewed" : "done";
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === "ENOSPC" ? "full" : "unusable";
   }
 }
 
 /**
- * Keeps the pixels, the frames and the orientation, and drops everything else. An image
- * that does not fit into its box is scaled down, each frame of an animation as well.
+ * Keeps the pixels, the frames and the orientation, and strips everything else. An image that does
+ * not fit into its box is scaled down, including each frame of an animation.
  */
 async function reencode(job: ImageJob): Promise<Buffer> {
   const { from, format, pixels, box } = job;
@@ -72,4 +86,26 @@ async function reencode(job: ImageJob): Promise<Buffer> {
       break;
   }
   return image.toBuffer();
+}
+
+/**
+ * Scales a clean copy down; of an animation, its first frame.
+ * @returns undefined if the copy is small already.
+ */
+async function previewOf(clean: Buffer): Promise<Buffer | undefined> {
+  // The copy comes from this process, and has no more pixels than the image itself.
+  const image = sharp(clean, { limitInputPixels: false });
+  const { width, height } = await image.metadata();
+  const isSmall = Math.max(width, height) <= PREVIEW_SIDE && clean.length <= SMALL_BYTES;
+  if (isSmall) return undefined;
+  const { data, info: raw } = await image
+    .resize({ width: PREVIEW_SIDE, height: PREVIEW_SIDE, fit: "inside", withoutEnlargement: true })
+    .raw()
+    .toBuffer({ resolveWithObject: true });
+  for (const quality of QUALITIES) {
+    const preview = await sharp(data, { raw }).webp({ quality }).toBuffer();
+    const isLight = preview.length <= PREVIEW_BYTES || quality === QUALITIES.at(-1);
+    if (isLight) return preview.length < clean.length ? preview : undefined;
+  }
+  return undefined;
 }

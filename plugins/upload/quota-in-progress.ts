@@ -1,45 +1,45 @@
 import type { FileRecords } from "../../db/contract/store.js";
 import { FileRefusal } from "../http/errors.js";
 
-/** The bytes of one world. */
+/** One world's usage, in bytes. */
 interface Ledger {
-  /** Bytes of its recorded files, as last read. */
+  /** Total size of the world's recorded files, as last read. */
   used: number;
-  /** The uploads under way, in the order they began, and how many bytes of each came. */
+  /** Uploads in progress, in the order they began, with the number of bytes received for each. */
   underWay: Map<Counted, number>;
 }
 
-/** One upload, as the quota counts it. */
+/** An upload, as counted toward the quota. */
 export interface Counted {
   /**
-   * Counts bytes as they come.
+   * Counts bytes as they arrive.
    * @throws {FileRefusal} `file.size` at the first byte beyond the quota.
    */
   count(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer>;
-  /** Reports that the file is recorded, with its size in bytes. */
+  /** Reports that the file has been recorded, with its size in bytes. */
   recorded(size: number): void;
-  /** Ends the upload, after its bytes were removed or its file was recorded. */
+  /** Ends the upload. Call it once the bytes have been removed or the file has been recorded. */
   end(): void;
 }
 
 /**
- * The quota of each world. It includes the bytes of uploads in progress in this
- * process: they are on the disk already, and the store counts only recorded files.
+ * Enforces each world's quota, including uploads in progress in this process: the bytes of these
+ * uploads are already on disk, but the store counts only recorded files.
  */
 export class QuotaInProgress {
   readonly #ledgers = new Map<string, Ledger>();
   readonly #records: Pick<FileRecords, "size">;
   readonly #most: number;
 
-  /** @param most how many bytes the files of one world may have together. */
+  /** @param most the maximum total size of a world's files, in bytes. */
   constructor(records: Pick<FileRecords, "size">, most: number) {
     this.#records = records;
     this.#most = most;
   }
 
   /**
-   * Begins an upload to a world. It may use the quota that earlier uploads leave: if
-   * several together are too large, the first ones succeed.
+   * Begins an upload to a world. The upload may use the quota that earlier uploads leave: if
+   * concurrent uploads together exceed the quota, the earliest uploads succeed.
    */
   async begin(world: string): Promise<Counted> {
     const ledger = this.#ledgers.get(world) ?? { used: 0, underWay: new Map<Counted, number>() };
@@ -60,7 +60,7 @@ export class QuotaInProgress {
       async *count(source) {
         for await (const chunk of source) {
           underWay.set(counted, underWay.get(counted)! + chunk.length);
-          // A file may have been deleted.
+          // A file may have been deleted since the last read.
           if (isOver()) await look();
           if (isOver()) throw new FileRefusal("file.size");
           yield chunk;

@@ -10,29 +10,32 @@ import { BuiltFiles, hasVersion, sendCoded } from "../replies.js";
 import { isNew } from "../setup.js";
 import { type Filling, headOf, iconOf, manifestOf, templateOf } from "./head.js";
 import { pageConfig } from "./page-config.js";
-import { CALLS, pageHeaders, playerHeaders } from "./policies.js";
-import { hasCalls, programPreview } from "./preview.js";
+import { pageHeaders, permissionsPolicy, playerHeaders } from "./policies.js";
+import { callModules, programPreview } from "./preview.js";
 import stream from "./stream.js";
 
 interface WebOptions {
-  /** The origins whose pages may show a room in a frame. */
+  /** The origins that may show a room in a frame. */
   embedOrigins: readonly string[];
-  /** The limits of uploads that the pages show. */
+  /** The upload limits that the pages display. */
   uploads: Config["uploads"];
 }
 
-/** The build puts a hash of the content into the name: such a file never changes. */
+/** Matches a name into which the build put a content hash. A file with such a name never changes. */
 const HASHED = /-[\w-]{8}\.\w+$/;
 
-/** The names of files in dist/pages/web. */
+/** Matches the names of files in dist/pages/web. */
 const NAME = /^[\w-]+\.(css|js|md|svg|woff2)$/;
 
-/** The id of a room, as an address may have it. */
+/** Matches a room's id in a URL. */
 const ROOM_ID = /^[\w-]{1,100}$/;
 
 const config = { requires: "public" } as const;
 
-/** The pages for people: `/` to attend, `/console` to run an event. */
+/**
+ * Serves the web pages: `/` to attend an event, `/console` to run an event, and `/setup` to create
+ * the first event.
+ */
 export default fp<WebOptions>(
   async (app, { embedOrigins, uploads }) => {
     const html = await readPages();
@@ -41,6 +44,7 @@ export default fp<WebOptions>(
       return;
     }
     app.register(stream);
+    const offered = { uploads, mail: app.mail !== undefined };
     const attend = templateOf(html.attend);
     const console = templateOf(html.console);
     const setup = templateOf(html.setup);
@@ -49,6 +53,9 @@ export default fp<WebOptions>(
     const fileOrigins = linkOrigin === undefined ? [] : [linkOrigin];
     const alone = pageHeaders([], fileOrigins);
     const embedded = pageHeaders(embedOrigins, fileOrigins);
+    const { livekit } = app.callEngines;
+    const aloneInCall = livekit && pageHeaders([], fileOrigins, livekit.origins);
+    const embeddedInCall = livekit && pageHeaders(embedOrigins, fileOrigins, livekit.origins);
     const ofPlayer = playerHeaders(embedOrigins, fileOrigins);
 
     for (const path of ["/", "/w/:world"]) {
@@ -79,15 +86,16 @@ export default fp<WebOptions>(
       const world = await worldOf(request);
       const [path = ""] = request.url.split(/[?#]/, 1);
       const isEmpty = !world && (await isNew(app.store));
-      const at = { path, embed, isNew: isEmpty };
+      const at = { path, embed, isNew: isEmpty, server: request.base };
       const isShared = template === attend;
+      const { screen, preview } = request.query as Record<string, unknown>;
+      const invites = screen === undefined && preview === undefined;
+      if (isShared && world) reply.headers(await callHeaders(world, embed !== null));
       const page = {
-        ...pageConfig(at, world, uploads),
+        ...pageConfig(at, world, offered),
+        calls: livekit !== undefined,
         ...(isShared && world && (await programPreview(world, app.store, Date.now()))),
       };
-      if (isShared && world && (await hasCalls(app.store, world.id))) {
-        reply.headers(CALLS);
-      }
       const isSetup = template === setup && isEmpty;
       if (!world && !isSetup) reply.code(404);
       return sendHtml(
@@ -96,18 +104,45 @@ export default fp<WebOptions>(
           base: page.base,
           title: page.title ?? undefined,
           config: page,
-          head: headOf(page, { server: request.base, path }, isShared),
+          head: headOf(page, { server: request.base, path, invites }, isShared),
         }),
       );
     }
 
+    /** Returns the headers that permit calls, or no headers if the world's rooms and users have no calls. */
+    async function callHeaders(world: World, isFramed: boolean): Promise<Record<string, string>> {
+      const { frames, engines } = await callModules(app.store, world.id);
+      const own = livekit !== undefined && (engines.has("livekit") || writesDirectly(world));
+      const origins = (["bigbluebutton", "jitsi"] as const).flatMap((name) => {
+        const engine = app.callEngines[name];
+        return engine && engines.has(name) ? [engine.origin] : [];
+      });
+      if (!own && !frames && origins.length === 0) return {};
+      return {
+        ...(own && (isFramed ? embeddedInCall : aloneInCall)),
+        "permissions-policy": permissionsPolicy({ own, frames, origins }),
+      };
+    }
+
     for (const folder of ["/", "/w/:world/"]) {
-      // Guests read them: of an event that is not theirs, they are as without an event.
+      // Guests can read these files. For an event that guests may not see, the response is the same
+      // as without an event.
       const read = async (request: FastifyRequest) =>
-        pageConfig({ path: "/", embed: null }, await worldOf(request), uploads);
+        pageConfig(
+          { path: "/", embed: null, server: request.base },
+          await worldOf(request),
+          offered,
+        );
       app.get(`${folder}manifest.webmanifest`, { config }, async (request, reply) => {
         const text = JSON.stringify(manifestOf(await read(request), request.base));
         return sendText(reply, text, "application/manifest+json");
+      });
+      // The whole program is too large for the page itself.
+      app.get(`${folder}front.json`, { config }, async (request, reply) => {
+        const world = await worldOf(request);
+        const page = await read(request);
+        const program = world && (await programPreview(world, app.store, Date.now(), true));
+        return sendText(reply, JSON.stringify({ ...page, ...program }), "application/json");
       });
       app.get(`${folder}icon.svg`, { config }, async (request, reply) => {
         reply.header("content-security-policy", "default-src 'none'");
@@ -127,7 +162,8 @@ export default fp<WebOptions>(
         const file = NAME.test(name) && (await files.find(name));
         if (!file) return reply.callNotFound();
         if (name === "worker.js") {
-          // It works for all pages of this server, which may be under a path of a proxy.
+          // Lets the service worker control all pages of this server, which a proxy may serve under
+          // a path.
           reply.header("service-worker-allowed", "../");
         }
         const caching = HASHED.test(name) ? "public, max-age=31536000, immutable" : "no-cache";
@@ -135,10 +171,10 @@ export default fp<WebOptions>(
       },
     );
   },
-  { name: "web", dependencies: ["errors", "engines"] },
+  { name: "web", dependencies: ["errors", "engines", "call-engines", "mail"] },
 );
 
-/** The pages as Vite built them; undefined if they were not built. */
+/** Reads the pages that Vite built. Resolves to undefined if the pages do not exist. */
 async function readPages() {
   const read = (name: string) => readFile(join(PAGES, name), "utf8");
   try {
@@ -152,7 +188,7 @@ async function readPages() {
   }
 }
 
-/** The world that the path of a request names, or else its host, as for uploads. */
+/** Finds the world by the request's path or, as for uploads, by the request's host. */
 async function worldOf({ params, host, server }: FastifyRequest): Promise<World | undefined> {
   const { world: id } = params as { world?: string };
   const { worlds } = server.store;
@@ -160,7 +196,14 @@ async function worldOf({ params, host, server }: FastifyRequest): Promise<World 
   return found?.value;
 }
 
-/** The room that an address asks for alone, with `?embed=1`; empty for the first. */
+/** Whether any of a world's users may write direct messages, and may therefore call each other. */
+const writesDirectly = ({ permission_config }: World): boolean =>
+  !permission_config["chat.direct"]?.some((entry) => entry.length === 0);
+
+/**
+ * Returns the id of the room to show alone, or an empty string for the first room. Returns null
+ * without `?embed=1`.
+ */
 function embedOf({ query }: FastifyRequest): string | null {
   const { embed, room } = query as Record<string, unknown>;
   if (embed !== "1") return null;

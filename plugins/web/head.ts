@@ -1,30 +1,29 @@
-import { firstOf } from "../../schemas/plain/texts.js";
-import { mediaAddress } from "../../web/lib/addresses.js";
+import { truncate } from "../../schemas/plain/texts.js";
+import { mediaAddress, NARROW, pictureOf } from "../../web/lib/addresses.js";
 import type { PageConfig } from "../../web/lib/page.js";
 import { dayOf, zoneOr } from "../../web/lib/zones.js";
 import { colorOf, inkOn } from "../../web/state/theme.js";
 
-// What browsers, messengers and search engines read of a page without its scripts.
+// The content that browsers, messengers and search engines read without running a page's scripts.
 
-/** The values that differ between answers. */
+/** The values that differ between responses. */
 export interface Filling {
-  /** The folder of the server, relative to the page, with a slash at its end. */
+  /** The path of the server root, relative to the page, with a trailing slash. */
   base: string;
-  /** The title of the page. */
   title?: string | undefined;
-  /** The settings of the page, as a JSON value. */
+  /** The page's settings, as a JSON value. */
   config?: unknown;
-  /** HTML in place of the icon of the page. */
+  /** HTML that replaces the link to the page's icon. */
   head?: string;
 }
 
-/** The places of a built page that a {@link Filling} replaces. */
+/** The parts of a built page that a {@link Filling} replaces. */
 const PLACES =
   /<link rel="icon"[^>]*>|"\.\/web\/|<meta name="foyer" content="|<title>[^<]*<\/title>/;
 
 /**
  * Prepares a page that Vite built.
- * @returns makes the text of an answer.
+ * @returns a function that renders a response.
  */
 export function templateOf(html: string): (filling: Filling) => string {
   const texts = html.split(new RegExp(PLACES, "g"));
@@ -50,25 +49,26 @@ const ENTITIES: Record<string, string> = {
   "'": "&#39;",
 };
 
-/** Text for the content of an element, or for an attribute in quotes. */
+/** Escapes text for the content of an element or for a quoted attribute. */
 export const escaped = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
-/** The color of the pages where an event has none (web/tokens.css). */
+/** The default color of the pages (web/tokens.css). */
 const COLOR = "#4338ca";
 
-/** The color of the ground in web/tokens.css. */
+/** The background color in web/tokens.css. */
 const GROUND = "#f6f6f9";
 
-/** The longest description that messengers show, in characters. */
+/** Maximum length of a description that messengers show, in characters. */
 const MAX_DESCRIPTION = 300;
 
-/** Where a page is. */
-export interface Place {
-  /** The address of the server, without a slash at its end. */
+/** A page's location. */
+export interface PageLocation {
+  /** The server's URL, without a trailing slash. */
   readonly server: string;
-  /** The path of the page. */
   readonly path: string;
+  /** Whether the page may invite to the event, with its cover. Screens and previews never do. */
+  readonly invites: boolean;
 }
 
 const meta = (kind: "name" | "property", name: string, content: string) =>
@@ -76,15 +76,15 @@ const meta = (kind: "name" | "property", name: string, content: string) =>
 
 const isUnderOwnPath = (path: string) => path.startsWith("/w/");
 
-/** The folder of the event, relative to the page. The manifest and the icon are there. */
+/** Returns the event's folder, relative to the page. The folder contains the manifest and the icon. */
 const folderOf = ({ base, world }: PageConfig, path: string): string =>
   isUnderOwnPath(path) && world !== null ? `${base}w/${world}/` : base;
 
-/** The address of the logo on this server; undefined without one. */
+/** Returns the URL of the logo on this server, or undefined if there is no such logo. */
 const logoOf = ({ theme }: PageConfig, server: string) =>
   mediaAddress(theme.logo?.url, `${server}/`);
 
-/** One or two sentences about an event. */
+/** Describes an event in one or two sentences. */
 function descriptionOf({ title, event }: PageConfig): string {
   const zone = zoneOr(event?.timezone, "UTC");
   const [tagline, location] = [event?.tagline, event?.location];
@@ -92,7 +92,7 @@ function descriptionOf({ title, event }: PageConfig): string {
     time === undefined ? [] : dayOf(Date.parse(time), zone),
   );
   const facts = [[...new Set(days)].join(" – "), location].filter(Boolean);
-  return firstOf(
+  return truncate(
     [tagline, facts.join(", ")].filter(Boolean).join(" · ") ||
       (title ?? "An event, live in your browser."),
     MAX_DESCRIPTION,
@@ -100,10 +100,14 @@ function descriptionOf({ title, event }: PageConfig): string {
 }
 
 /**
- * The elements of the head that depend on the event.
- * @param isShared whether people share the address of the page, as a preview in messengers.
+ * Returns the head elements that depend on the event.
+ * @param isShared whether people share the page's URL, so that messengers preview the page.
  */
-export function headOf(page: PageConfig, { server, path }: Place, isShared: boolean): string {
+export function headOf(
+  page: PageConfig,
+  { server, path, invites }: PageLocation,
+  isShared: boolean,
+): string {
   const { base, theme, title, event } = page;
   const folder = folderOf(page, path);
   const logo = logoOf(page, server);
@@ -115,7 +119,7 @@ export function headOf(page: PageConfig, { server, path }: Place, isShared: bool
   const description = descriptionOf(page);
   elements.push(meta("name", "description", description));
   if (!isShared || title === null) return elements.join("\n    ");
-  const cover = mediaAddress(event?.cover, `${server}/`);
+  const cover = pictureOf(event?.cover, `${server}/`);
   const image = cover ?? logo;
   elements.push(
     `<link rel="manifest" href="${escaped(folder)}manifest.webmanifest" />`,
@@ -126,17 +130,24 @@ export function headOf(page: PageConfig, { server, path }: Place, isShared: bool
     meta("property", "og:site_name", title),
     ...(image === undefined ? [] : [meta("property", "og:image", image)]),
     meta("name", "twitter:card", cover ? "summary_large_image" : "summary"),
-    // The largest part of the first page: it comes with the scripts, not after them.
-    ...(cover === undefined
+    // The cover is the largest element of the invitation. Preloading fetches the cover along with
+    // the scripts instead of after them.
+    ...(cover === undefined || !invites
       ? []
-      : [`<link rel="preload" as="image" href="${escaped(cover)}" fetchpriority="high" />`]),
+      : [
+          [NARROW, `${cover}?preview`],
+          [`not all and ${NARROW}`, cover],
+        ].map(
+          ([media, href]) =>
+            `<link rel="preload" as="image" href="${escaped(href!)}" media="${media!}" fetchpriority="high" />`,
+        )),
   );
   return elements.join("\n    ");
 }
 
 /**
- * The manifest of an event, by which browsers install it (W3C Web Application Manifest).
- * @param page of the folder of the manifest.
+ * Returns the manifest with which browsers install an event (W3C Web Application Manifest).
+ * @param page the settings of the page in the manifest's folder.
  */
 export function manifestOf(page: PageConfig, server: string): object {
   const { theme, title, locale } = page;
@@ -144,7 +155,7 @@ export function manifestOf(page: PageConfig, server: string): object {
   const logo = logoOf(page, server);
   return {
     name,
-    short_name: firstOf(name, 30),
+    short_name: truncate(name, 30),
     description: descriptionOf(page),
     ...(locale !== null && { lang: locale }),
     start_url: "./",
@@ -159,7 +170,7 @@ export function manifestOf(page: PageConfig, server: string): object {
   };
 }
 
-/** The first letter of the title on the color of the event, as an SVG. */
+/** Returns an SVG that shows the title's first letter on the event's color. */
 export function iconOf({ title, theme }: PageConfig): string {
   const color = theme.colors?.primary ?? COLOR;
   const [letter = "F"] = [...(title ?? "Foyer").trim()];

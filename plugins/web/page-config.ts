@@ -1,69 +1,97 @@
 import type { Config } from "../../config.js";
+import { contactOf } from "../../schemas/plain/mail.js";
 import type { World } from "../../schemas/worlds.js";
 import { webAddress } from "../../web/lib/addresses.js";
 import type { Links, PageConfig, Theme } from "../../web/lib/page.js";
+import { passkeyHost } from "../passkeys/ceremony.js";
 import { providersOf } from "../sign-in/clients.js";
-import { eventPreview, fieldOf, isPublic, isText } from "./preview.js";
+import { phaseOf } from "../../schemas/plain/access.js";
+import { aboutPreview, accessPreview, eventPreview, fieldOf, isPublic, isText } from "./preview.js";
 
 /** The parts of a page's address. */
 export interface PageAddress {
-  /** The path, as it was asked for. */
+  /** The requested path. */
   path: string;
-  /** The id of a room that is shown alone; empty for the first room. */
+  /** The id of the room to show alone; empty for the first room, null for the whole event. */
   embed: string | null;
   /** Whether the server has no world yet. */
   isNew?: boolean;
+  /** The server's base URL. */
+  server: string;
+}
+
+/** What a server offers on its pages. */
+export interface PageServer {
+  readonly uploads: Config["uploads"];
+  /** Whether the server sends mails. */
+  readonly mail: boolean;
 }
 
 /**
- * The settings that a page gets before the login.
- * @param world undefined if there is none at this address.
+ * Returns the settings that a page receives before login.
+ * @param world undefined if there is no world at this address.
  */
 export function pageConfig(
-  { path, embed, isNew = false }: PageAddress,
+  { path, embed, isNew = false, server }: PageAddress,
   world: World | undefined,
-  { maxBytes, types }: Config["uploads"],
+  { uploads: { maxBytes, types }, mail }: PageServer,
+  now = Date.now(),
 ): PageConfig {
+  const contact = world && contactOf(world.config);
+  const isPrepared = world !== undefined && phaseOf(world.config, now) === "unpublished";
+  const isNamed = world && !isPrepared && (contact !== undefined || isPublic(world));
   return {
     base: baseOf(path),
     world: world?.id ?? null,
     isNew,
     title: world && isPublic(world) ? world.title : null,
-    theme: world ? themeOf(world.config) : {},
+    name: isNamed ? world.title : null,
+    ...(contact !== undefined && { contact }),
+    theme: world ? themeOf(world.config, now) : {},
     ...(world && linksOf(world.config)),
-    ...(world && isPublic(world) && eventPreview(world)),
+    ...(world && isPublic(world) && { ...eventPreview(world), ...aboutPreview(world) }),
+    ...(world && accessPreview(world, now)),
     locale: world ? localeOf(world.config) : null,
     embed,
     signIn: world ? providersOf(world).map(({ id, name }) => ({ id, name })) : [],
+    passkeys: passkeyHost(server),
+    mail,
     upload: { maxBytes, types },
   };
 }
 
-/** The folder of the server, relative to a path. A proxy may serve it under any path. */
+/** Returns the server root relative to a path. A proxy may serve the root under any path. */
 function baseOf(path: string): string {
   const depth = path.split("/").length - 2;
   return depth > 0 ? "../".repeat(depth) : "./";
 }
 
-/** The longest address of a logo, in characters. */
+/** Maximum length of a logo's URL, in characters. */
 const MAX_LOGO = 2000;
 
-/** The part of `config.theme` that pages use. A host may have stored anything there. */
-function themeOf({ theme }: Record<string, unknown>): Theme {
+/** Returns the valid part of `config.theme` that pages use. A host may have stored any value in this field. */
+function themeOf(config: Record<string, unknown>, now: number): Theme {
+  const { theme } = config;
   const primary = fieldOf(fieldOf(theme, "colors"), "primary");
-  const url = fieldOf(fieldOf(theme, "logo"), "url");
+  // The logo of an event that nobody knows of would tell its name.
+  const isKnown = phaseOf(config, now) !== "unpublished";
+  const logoIn = (name: "logo" | "logo_dark") => {
+    const url = fieldOf(fieldOf(theme, name), "url");
+    return isKnown && isText(url, MAX_LOGO) && { [name]: { url } };
+  };
   return {
     ...(isText(primary, 7) && /^#[0-9a-f]{6}$/i.test(primary) && { colors: { primary } }),
-    ...(isText(url, MAX_LOGO) && { logo: { url } }),
+    ...logoIn("logo"),
+    ...logoIn("logo_dark"),
   };
 }
 
-/** The longest address of a link and its longest label, in characters, and how many there are. */
+/** Maximum lengths of a link's URL and label, in characters, and the maximum number of links. */
 const MAX_LINK = 2000;
 const MAX_LABEL = 100;
 const MAX_LINKS = 10;
 
-/** The sound part of `config.links`. A host may have stored anything there. */
+/** Returns the valid part of `config.links`. A host may have stored any value in this field. */
 function linksOf({ links }: Record<string, unknown>): { links?: Links } {
   const urlIn = (value: unknown) => (isText(value, MAX_LINK) ? webAddress(value) : undefined);
   const privacy = urlIn(fieldOf(links, "privacy"));
@@ -82,7 +110,10 @@ function linksOf({ links }: Record<string, unknown>): { links?: Links } {
   return Object.keys(sound).length > 0 ? { links: sound } : {};
 }
 
-/** A language tag, such as `de` or `pt-BR`, of at most 35 characters (BCP 47, section 4.4.1). */
+/**
+ * Returns the world's language tag, such as `de` or `pt-BR`, of at most 35 characters (BCP 47,
+ * section 4.4.1), or null if the world has no valid language tag.
+ */
 function localeOf({ locale }: Record<string, unknown>): string | null {
   const isTag = isText(locale, 35) && /^[a-z]{2,8}(-[a-z0-9]{1,8})*$/i.test(locale);
   return isTag ? locale : null;

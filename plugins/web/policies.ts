@@ -1,41 +1,56 @@
-// The policies of the pages (Content Security Policy, level 3).
+// The pages' security policies: CSP (Content Security Policy, level 3) and Permissions-Policy.
 
-/** Refused to every page. */
+/** CSP directives for every page. */
 const NEVER = ["default-src 'none'", "base-uri 'none'", "form-action 'none'"];
 
 const TRUSTED_TYPES = "require-trusted-types-for 'script'";
 
-/** What a call uses. */
+/** The browser features that a call needs. */
 const CALL = ["camera", "display-capture", "microphone"];
 
 /** Browser features that pages do not need, and framed content must not use. */
 const UNUSED = ["browsing-topics", "geolocation", "hid", "midi", "payment", "serial", "usb"];
 
-/** @param hasCalls whether a frame that the page names may use what a call needs. */
-const permissions = (hasCalls: boolean): string =>
-  [
-    ...CALL.map((feature) => `${feature}=${hasCalls ? "*" : "()"}`),
+/** The documents that may use the browser features that a call needs. */
+export interface CallFeatures {
+  /** Whether the page itself may use the features. */
+  own: boolean;
+  /** Whether every frame on the page may use the features. */
+  frames: boolean;
+  /** The origins whose frames may use the features, unless every frame may use them. */
+  origins: readonly string[];
+}
+
+const NO_CALLS: CallFeatures = { own: false, frames: false, origins: [] };
+
+/** Returns a page's permissions policy. */
+export function permissionsPolicy({ own, frames, origins }: CallFeatures): string {
+  const names = [...(own ? ["self"] : []), ...origins.map((origin) => `"${origin}"`)];
+  const allowed = frames ? "*" : `(${names.join(" ")})`;
+  return [
+    ...CALL.map((feature) => `${feature}=${allowed}`),
     ...UNUSED.map((feature) => `${feature}=()`),
   ].join(", ");
-
-/** In place of the policy of other pages, where a room frames a call. */
-export const CALLS = { "permissions-policy": permissions(true) };
+}
 
 /**
- * The headers of a page that runs its own scripts and talks to this server only.
- * @param ancestors the origins whose pages may show it in a frame.
- * @param files the origins of uploaded files, besides this server.
+ * Returns the headers of a page that runs only its own scripts and connects only to this server and
+ * to `calls`.
+ * @param ancestors the origins that may show the page in a frame.
+ * @param files the origins of uploaded files, in addition to this server.
+ * @param calls the origins of the media server for calls.
  */
 export function pageHeaders(
   ancestors: readonly string[],
   files: readonly string[],
+  calls: readonly string[] = [],
 ): Record<string, string> {
   return headersOf(ancestors, [
     "script-src 'self'",
     "style-src 'self'",
     sources("img-src 'self' data: blob:", files),
-    // It covers the websocket, too.
-    "connect-src 'self'",
+    // `'self'` also covers the websocket.
+    sources("connect-src 'self'", calls),
     sources("media-src 'self' blob:", files),
     "font-src 'self'",
     "manifest-src 'self'",
@@ -46,10 +61,10 @@ export function pageHeaders(
 }
 
 /**
- * The headers of the player. It loads streams from anywhere, so it is a page of its own,
- * in a frame. The page around it shows user texts and keeps its strict policy.
- * @param ancestors the origins that may show the pages around it in a frame.
- * @param files the origins of uploaded files, besides this server.
+ * Returns the player's headers. The player loads streams from anywhere, so it is a separate page in
+ * a frame. The surrounding page shows text from users, and keeps its strict policy.
+ * @param ancestors the origins that may show the surrounding pages in a frame.
+ * @param files the origins of uploaded files, in addition to this server.
  */
 export function playerHeaders(
   ancestors: readonly string[],
@@ -77,10 +92,10 @@ function headersOf(ancestors: readonly string[], rules: readonly string[]): Reco
   const framing = `frame-ancestors ${mayBeFramed ? ancestors.join(" ") : "'none'"}`;
   return {
     "content-security-policy": [...NEVER, ...rules, framing].join("; "),
-    // For browsers that do not know frame-ancestors.
+    // For browsers that do not support frame-ancestors.
     ...(!mayBeFramed && { "x-frame-options": "DENY" }),
     "cross-origin-opener-policy": "same-origin",
-    "permissions-policy": permissions(false),
+    "permissions-policy": permissionsPolicy(NO_CALLS),
     "referrer-policy": "no-referrer",
     "cache-control": "no-cache",
   };

@@ -1,6 +1,7 @@
 import type { Program } from "../../db/contract/program-store.js";
 import type { Store } from "../../db/contract/store.js";
-import { type Reader, seenProgram } from "../../db/rules/program-views.js";
+import { type ProgramReader, seenProgram } from "../../db/rules/program-views.js";
+import { accessOf, closedFor, phaseOf } from "../../schemas/plain/access.js";
 import { may, SEE } from "../../schemas/plain/permissions.js";
 import { PROGRAM_TEXTS } from "../../schemas/plain/program.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
@@ -8,35 +9,42 @@ import type { Room } from "../../schemas/rooms.js";
 import type { World } from "../../schemas/worlds.js";
 import type {
   EventPreview,
+  PageAccess,
   PreviewSession,
   PreviewSpeaker,
   ProgramPreview,
 } from "../../web/lib/page.js";
+import type { EngineName } from "../calls/engine.js";
 
-// Reading what a host stored. It may be anything.
+// Helpers that read values stored by a host. Such a value may have any type.
 
 export const isText = (value: unknown, maxLength: number): value is string =>
   typeof value === "string" && value !== "" && value.length <= maxLength;
 
-/** A field of an object; undefined for everything else. */
+/** Returns an object's field, or undefined if the value is not an object. */
 export function fieldOf(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return undefined;
   return Object.getOwnPropertyDescriptor(value, name)?.value;
 }
 
-// What the first page shows of an event before the login: what every guest may see.
+// The event preview on the first page before login. The preview contains only what every guest may
+// see.
 
-/** How many sessions and speakers it shows. */
+/** Maximum numbers of sessions and speakers in the preview. */
 const SESSIONS = 4;
 const SPEAKERS = 3;
 
 /** A visitor who is not logged in. */
 const GUEST = { traits: new Set<string>() };
 
-/** Whether guests may see a world. */
-export const isPublic = (world: World): boolean => may(GUEST, ["world.view"], { world });
+/**
+ * Whether guests may see a world: its rules let guests in, and it is published. It need not be
+ * open.
+ */
+export const isPublic = (world: World): boolean =>
+  accessOf(world.config).published && may(GUEST, ["world.view"], { world });
 
-/** When and where a public event is, as far as that was stored in a sound form. */
+/** Returns the time and place of a public event, as far as the stored values are valid. */
 export function eventPreview({ config }: World): { event: EventPreview } | undefined {
   const text = (name: string, maxLength: number) => {
     const value = fieldOf(config["event"], name);
@@ -61,7 +69,7 @@ export function eventPreview({ config }: World): { event: EventPreview } | undef
   return { event: { ...Object.fromEntries(sound), ...zone } };
 }
 
-/** Where programs and rooms are. */
+/** The stores that the preview reads. */
 interface Stores {
   readonly program: { get(world: string): Promise<Program> };
   readonly rooms: {
@@ -69,26 +77,57 @@ interface Stores {
   };
 }
 
-/** The scheduled sessions of a program that guests see, and the speakers of it to show. */
+/**
+ * Returns what a page shows of a world's phase: nothing while it is open.
+ * @param now in milliseconds since 1970.
+ */
+export function accessPreview(world: World, now: number): { access: PageAccess } | undefined {
+  const phase = phaseOf(world.config, now);
+  if (phase === "open") return undefined;
+  const { opensAt } = accessOf(world.config);
+  const guest = { ...GUEST, isInvited: false, isSpeaker: false };
+  return {
+    access: {
+      phase,
+      ...(phase === "early" && { opens_at: new Date(opensAt!).toISOString() }),
+      keepsOut: closedFor(world, guest, now) !== undefined,
+    },
+  };
+}
+
+/** Maximum length of `config.about`, in characters. */
+const MAX_ABOUT = 20_000;
+
+/** Returns the text about a public event. */
+export const aboutPreview = ({ config }: World): { about: string } | undefined =>
+  isText(config.about, MAX_ABOUT) ? { about: config.about } : undefined;
+
+/** A program's scheduled sessions that guests may see, and the speakers to show. */
 interface Seen {
   readonly sessions: readonly (Session & { starts_at: string })[];
   readonly speakers: readonly PreviewSpeaker[];
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** By program: a change of it, of its rooms' rules or of the world's makes another one. */
+/**
+ * The sessions and speakers that guests may see, by program. Any change to the program, or to the
+ * rules of the program's rooms or world, creates a new program object.
+ */
 const seen = new WeakMap<Program, Seen>();
 
 /**
- * The beginning of the program, and three of its speakers, where guests may read it.
+ * Returns sessions and speakers from the program, or undefined if guests may not read the program
+ * or there is nothing to show.
  * @param now in milliseconds since 1970.
+ * @param isWhole whether to return all of them instead of a few.
  */
 export async function programPreview(
   world: World,
   { program: programs, rooms }: Stores,
   now: number,
+  isWhole = false,
 ): Promise<{ program: ProgramPreview } | undefined> {
-  if (!may(GUEST, ["world.view", "program.read"], { world })) return undefined;
+  if (!isPublic(world) || !may(GUEST, ["program.read"], { world })) return undefined;
   const program = await programs.get(world.id);
   if (program.sessions.length === 0) return undefined;
   const roomOf = async (id: string) => (await rooms.get(world.id, id))?.value;
@@ -101,30 +140,35 @@ export async function programPreview(
   const names = all.names;
   const isOver = (at: string | null) => at !== null && Date.parse(at) <= now;
   const ahead = all.sessions.filter(({ ends_at }) => !isOver(ends_at));
-  // An event that is over shows how it began.
-  const shown = (ahead.length > 0 ? ahead : all.sessions).slice(0, SESSIONS);
+  // Once the event is over, show its first sessions.
+  const few = (ahead.length > 0 ? ahead : all.sessions).slice(0, SESSIONS);
+  const shown = isWhole ? all.sessions : few;
+  const speakers = isWhole ? all.speakers : all.speakers.slice(0, SPEAKERS);
+  const hasEnded = phaseOf(world.config, now) === "over";
   const sessions = shown.map(async (session): Promise<PreviewSession> => ({
     title: session.title,
     starts_at: session.starts_at,
     ends_at: session.ends_at,
     room: session.room_id === null ? "" : ((await roomOf(session.room_id))?.name ?? ""),
     speakers: session.speaker_ids.slice(0, SPEAKERS).flatMap((id) => names.get(id) ?? []),
+    ...(hasEnded && session.recording && { recording: session.recording.url }),
   }));
   return {
     program: {
       sessions: await Promise.all(sessions),
-      more: Math.max(0, all.sessions.length - SESSIONS),
-      speakers: [...all.speakers],
+      more: isWhole ? 0 : Math.max(0, all.sessions.length - SESSIONS),
+      speakers: [...speakers],
+      moreSpeakers: all.speakers.length - speakers.length,
     },
   };
 }
 
-/** What a guest sees of a program. */
+/** Returns a program reader with a guest's rights. */
 async function guestReader(
   world: World,
   { sessions }: Program,
   roomOf: (id: string) => Promise<Room | undefined>,
-): Promise<Reader> {
+): Promise<ProgramReader> {
   const ids = new Set(sessions.flatMap(({ value }) => value.room_id ?? []));
   const visible = new Set<string>();
   for (const id of ids) {
@@ -134,18 +178,18 @@ async function guestReader(
   return { edits: false, seesRoom: (id) => visible.has(id) };
 }
 
-function seenOf(program: Program, reader: Reader): Seen {
+function seenOf(program: Program, reader: ProgramReader): Seen {
   const found = seenProgram(program, reader);
   const sessions = found.sessions.map(({ value }) => value);
   const speakers = new Map(found.speakers.map(({ value }) => [value.id, value] as const));
-  // In the order in which they appear, with pictures first.
+  // The speakers in order of appearance, but with speakers who have pictures first.
   const appearing = [...new Set(sessions.flatMap((it) => it.speaker_ids))]
     .flatMap((id) => speakers.get(id) ?? [])
     .sort((a, b) => Number(!a.picture) - Number(!b.picture));
   const isScheduled = (it: Session): it is Session & { starts_at: string } => it.starts_at !== null;
   return {
     sessions: sessions.filter(isScheduled),
-    speakers: appearing.slice(0, SPEAKERS).map(previewOf),
+    speakers: appearing.map(previewOf),
     names: new Map([...speakers].map(([id, { name }]) => [id, name])),
   };
 }
@@ -158,19 +202,40 @@ const previewOf = ({ name, organization, picture }: Speaker): PreviewSpeaker => 
 
 const FRAMES = new Set(["livestream.iframe", "page.iframe"]);
 
-/** How many rooms are looked through at once. */
+/** Number of rooms per read. */
 const ROOMS_PER_READ = 200;
 
+/** The kinds of calls in a world's rooms. */
+export interface CallModules {
+  /** Whether any room shows a frame with a page that a host flags as a call (`call: true`). */
+  frames: boolean;
+  /** The engines that the rooms' modules name. */
+  engines: ReadonlySet<EngineName>;
+}
+
+const ENGINES: Readonly<Record<string, EngineName>> = {
+  "call.native": "livekit",
+  "call.bigbluebutton": "bigbluebutton",
+  "call.jitsi": "jitsi",
+};
+
 /**
- * Whether a room frames a page that its host calls a call (`call: true`). Which sites these are
- * stays with those who may see the room.
+ * Finds the kinds of calls in a world's rooms. The result names neither framed sites nor rooms,
+ * because it is disclosed even to people who may not see a room.
  */
-export async function hasCalls({ rooms }: Pick<Store, "rooms">, world: string): Promise<boolean> {
+export async function callModules(
+  { rooms }: Pick<Store, "rooms">,
+  world: string,
+): Promise<CallModules> {
+  let frames = false;
+  const engines = new Set<EngineName>();
   for (let page = 1; ; page++) {
     const found = await rooms.all(world, { page, pageSize: ROOMS_PER_READ });
-    const modules = found.flatMap(({ value }) => value.module_config);
-    const isCall = ({ config }: Record<string, unknown>) => fieldOf(config, "call") === true;
-    if (modules.some((it) => FRAMES.has(it.type) && isCall(it))) return true;
-    if (found.length < ROOMS_PER_READ) return false;
+    for (const { type, config } of found.flatMap(({ value }) => value.module_config)) {
+      frames ||= FRAMES.has(type) && fieldOf(config, "call") === true;
+      const engine = Object.hasOwn(ENGINES, type) ? ENGINES[type] : undefined;
+      if (engine) engines.add(engine);
+    }
+    if (found.length < ROOMS_PER_READ) return { frames, engines };
   }
 }

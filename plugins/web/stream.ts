@@ -2,24 +2,24 @@ import fp from "fastify-plugin";
 import { SEGMENTS } from "../places.js";
 import { BuiltFiles, sendCoded } from "../replies.js";
 
-// The live stream of the demo world.
+// The demo world's live stream.
 
-/** How many segments there are. */
+/** Number of segments. */
 const LOOP = 6;
 
-/** How long each of them is, in seconds. */
+/** Duration of a segment, in seconds. */
 const LENGTH = 4;
 
-/** How many of them a playlist lists. A player starts three before the end. */
+/** Number of segments in a playlist. Players start three segments before the end. */
 const WINDOW = 6;
 
 /**
- * The playlist of a stream that has been running in a loop since 1970 (RFC 8216).
- * It depends on the clock alone, so all processes serve the same.
+ * Returns the playlist of a stream that has been looping since 1970 (RFC 8216). The playlist
+ * depends only on the clock, so all processes serve the same playlist.
  * @param now in milliseconds since 1970.
  */
 export function playlistAt(now: number): string {
-  // The last one that has ended by now.
+  // The last segment that has already ended.
   const last = Math.floor(now / (LENGTH * 1000)) - 1;
   const first = last - WINDOW + 1;
   const lines = [
@@ -28,7 +28,7 @@ export function playlistAt(now: number): string {
     "#EXT-X-INDEPENDENT-SEGMENTS",
     `#EXT-X-TARGETDURATION:${LENGTH}`,
     `#EXT-X-MEDIA-SEQUENCE:${first}`,
-    // How many loops began before the first segment that is listed.
+    // Number of loops that began before the first listed segment.
     `#EXT-X-DISCONTINUITY-SEQUENCE:${Math.floor((first - 1) / LOOP)}`,
     '#EXT-X-MAP:URI="init.mp4"',
   ];
@@ -41,7 +41,7 @@ export function playlistAt(now: number): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** Pages of every origin may play it, without regard to `CORS_ORIGIN`: the stream is public. */
+/** The stream is public, so pages of any origin may play it, regardless of `CORS_ORIGIN`. */
 const FOR_ALL = { "access-control-allow-origin": "*" };
 
 const SEGMENT = /^\w+\.(mp4|m4s)$/;
@@ -63,7 +63,7 @@ export default fp(
       async ({ params: { name } }, reply) => {
         const file = SEGMENT.test(name) && (await segments.find(name));
         if (!file) return reply.callNotFound();
-        // A new version of Foyer may bring another stream.
+        // Not immutable: a new version of Foyer may ship another stream.
         return sendCoded(reply.headers(FOR_ALL), file, "public, max-age=86400");
       },
     );

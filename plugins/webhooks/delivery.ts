@@ -1,28 +1,29 @@
 import type { Store } from "../../db/contract/store.js";
-import { movesOf, type Webhook, type WebhookState } from "../../db/contract/webhook-store.js";
+import { movesOf, type WebhookRecord, type WebhookState } from "../../db/contract/webhook-store.js";
 import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/feed-items.js";
 import { type Outbound, OutboundError } from "../outbound/outbound.js";
-import { delayAfter, givesUp, type Message, signed } from "./message.js";
+import { signed, type WebhookMessage } from "./message.js";
+import { shouldDisable, retryDelay } from "./retries.js";
 import type { Source } from "./source.js";
 
-/** How many requests a process begins in a second, at most: each takes time that attendees wait for. */
+/** Maximum rate at which a process starts requests. Every request takes time from attendees' requests. */
 const REQUESTS_PER_SECOND = 500;
 
-/** How many may begin at once after a pause. */
+/** Maximum burst of requests after a pause. */
 const REQUEST_BURST = 20;
 
-/** How often waiting requests get their turn, in milliseconds. */
+/** Interval at which waiting requests are released, in milliseconds. */
 const TURN_INTERVAL_MS = 10;
 
-/** Lets requests begin at a bounded rate, in the order in which they asked. */
-export class Pace {
+/** Limits the rate at which requests start, in first-come, first-served order. */
+export class RequestThrottle {
   readonly #waiting: (() => void)[] = [];
   #left = REQUEST_BURST;
   #seen = performance.now();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Resolves when a request may begin. */
+  /** Resolves when the request may start. */
   turn(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve);
@@ -46,25 +47,25 @@ export class Pace {
   }
 }
 
-/** How long a try may take, in milliseconds. */
+/** Timeout for a try, in milliseconds. */
 export const TRY_TIMEOUT_MS = 15_000;
 
-/** How much of an answer is read. */
+/** Maximum number of response bytes to read. */
 const MAX_ANSWER = 64 * 1024;
 
-/** How a try ended. */
+/** The outcome of a try. */
 export interface Try {
-  /** The status of the answer; null without one. */
+  /** The status of the response; null if there was no response. */
   readonly status: number | null;
-  /** Why it failed; null if it did not. */
+  /** The reason for the failure; null on success. */
   readonly error: string | null;
 }
 
-/** Sends a message to a receiver, once. */
+/** Sends a message to a receiver, without retries. */
 export async function send(
   outbound: Outbound,
-  { url, secret }: Pick<Webhook, "url" | "secret">,
-  message: Message,
+  { url, secret }: Pick<WebhookRecord, "url" | "secret">,
+  message: WebhookMessage,
 ): Promise<Try> {
   try {
     const { status } = await outbound.send({
@@ -85,49 +86,52 @@ export async function send(
   }
 }
 
-/** How often the position is stored while entries are delivered, in milliseconds. */
+/** Interval at which the position is stored during delivery, in milliseconds. */
 const CURSOR_INTERVAL_MS = 500;
 
-/** The same while no entry is of its types: a position that lags by these costs only a read. */
+/**
+ * Like {@link CURSOR_INTERVAL_MS}, while no entry has a type that the webhook selects: a stale
+ * position then costs only a read.
+ */
 const IDLE_CURSOR_INTERVAL_MS = 60_000;
 
-/** For how long a holder may deliver after its last beat, in milliseconds; see `index.ts`. */
+/** Time for which a holder may deliver after its last heartbeat, in milliseconds; see `webhook-plugin.ts`. */
 export const LEASE_MS = 20_000;
 
-/** What a delivery works with. */
+/** A delivery's dependencies. */
 export interface DeliveryParts {
   readonly store: Store;
   readonly outbound: Outbound;
   readonly source: Source;
-  readonly pace: Pace;
+  readonly pace: RequestThrottle;
   /** The name of this process. */
   readonly holder: string;
-  /** When the last beat was stored, by `performance.now()`. */
-  readonly beatAt: () => number;
+  /** Returns the time of the last stored heartbeat, by `performance.now()`. */
+  readonly renewedAt: () => number;
   readonly onFault: (error: unknown, world: string) => void;
 }
 
-/** Delivers to one webhook, one entry at a time, while this process holds it. */
-export class Delivery {
+/** Delivers to one webhook, one entry at a time, while this process holds the webhook. */
+export class WebhookDelivery {
   readonly #parts: DeliveryParts;
   readonly #stop = new AbortController();
-  #hook: Webhook;
+  #hook: WebhookRecord;
   #filter: TypeFilter;
   #state: WebhookState;
-  /** The state that is stored. */
+  /** The state as last stored. */
   #saved: WebhookState;
-  /** Ends the present wait. */
+  /** Ends the current wait. */
   #wake = () => {};
   #isAwake = false;
-  /** The settings may have changed. */
+  /** Whether the settings may have changed. */
   #isOld = false;
-  /** It has sent everything, and waits for new entries. */
+  /** Whether all entries have been sent, and the delivery waits for new entries. */
   #isIdle = false;
-  /** By `performance.now()`. */
+  /** The time of the last save, by `performance.now()`. */
   #savedAt = performance.now();
   readonly ended: Promise<void>;
 
-  constructor(parts: DeliveryParts, hook: Webhook) {
+  constructor(parts: DeliveryParts, hook: WebhookRecord) {
     this.#parts = parts;
     this.#hook = hook;
     this.#filter = typeFilter(hook.types);
@@ -140,21 +144,24 @@ export class Delivery {
     return this.#hook.world;
   }
 
-  /** There may be new entries. If none is of its types, it goes on without a read. */
+  /**
+   * Wakes the delivery, because there may be new entries. If the filter matches no new entry, the
+   * new entries are skipped without a read.
+   */
   wake(): void {
     if (this.#isIdle && this.#skip()) return;
     this.#isAwake = true;
     this.#wake();
   }
 
-  /** The settings may have changed. */
-  look(): void {
+  /** Makes the delivery reload its webhook, because the settings may have changed. */
+  invalidateSettings(): void {
     this.#isOld = true;
     this.#isAwake = true;
     this.#wake();
   }
 
-  /** Ends after the present try. */
+  /** Stops the delivery after the current try. */
   stop(): void {
     this.#stop.abort();
     this.#wake();
@@ -185,8 +192,8 @@ export class Delivery {
     if (this.#isOver) return;
     const { attempts, next_try_at } = this.#state;
     const rest = (next_try_at ?? 0) - Date.now();
-    // If it is longer than any delay, the clock has been set back.
-    if (rest > 0 && rest <= delayAfter(attempts, () => 1)) {
+    // A remaining time longer than any delay means that the clock was set back.
+    if (rest > 0 && rest <= retryDelay(attempts, () => 1)) {
       return this.#wait(Math.min(rest, 60_000), true);
     }
     this.#isAwake = false;
@@ -196,7 +203,7 @@ export class Delivery {
     const own = items.filter(({ type }) => this.#filter.has(type));
     for (const item of own) {
       await this.#parts.pace.turn();
-      // It is read again.
+      // The next step re-reads the page.
       if (this.#isOver || this.#isOld || page.isStale()) return;
       if (!(await this.#deliver(item))) return;
     }
@@ -214,7 +221,10 @@ export class Delivery {
     this.#isIdle = false;
   }
 
-  /** Goes beyond new entries if none is of its types. @returns whether it did. */
+  /**
+   * Skips new entries if the filter matches no new entry.
+   * @returns whether the new entries were skipped.
+   */
   #skip(): boolean {
     const { position } = this.#state;
     const to = this.#parts.source.skip(position, this.#filter);
@@ -223,10 +233,14 @@ export class Delivery {
     return true;
   }
 
-  /** @returns whether the next entry is due. */
+  /**
+   * Delivers an entry, and updates the state.
+   * @returns whether to continue with the next entry.
+   */
   async #deliver({ seq, type, at, json }: FeedItem): Promise<boolean> {
-    // Another process could take it over during the try.
-    while (performance.now() - this.#parts.beatAt() > LEASE_MS - TRY_TIMEOUT_MS - 1000) {
+    // Wait for a heartbeat that covers the whole try, because another process could otherwise take
+    // over the webhook during the try.
+    while (performance.now() - this.#parts.renewedAt() > LEASE_MS - TRY_TIMEOUT_MS - 1000) {
       if (this.#isOver) return false;
       await this.#wait(200);
     }
@@ -252,14 +266,14 @@ export class Delivery {
     const attempts = this.#state.attempts + 1;
     // The clock may have been set back.
     const since = Math.min(this.#state.failing_since ?? now, now);
-    const isOver = status === 410 || givesUp(now - since, attempts);
+    const isOver = status === 410 || shouldDisable(now - since, attempts);
     this.#state = {
       ...this.#state,
       failing_since: since,
       attempts,
       last_status: status,
       last_error: error,
-      next_try_at: isOver ? null : Math.round(now + delayAfter(attempts)),
+      next_try_at: isOver ? null : Math.round(now + retryDelay(attempts)),
     };
     if (isOver) await this.#disable();
     else await this.#save();
@@ -286,7 +300,7 @@ export class Delivery {
     } else this.#isOld = true;
   }
 
-  /** Reads the webhook again, and ends if it is no longer held. */
+  /** Reloads the webhook, and stops if this process no longer holds it. */
   async #reload(): Promise<void> {
     this.#isOld = false;
     const { store, holder } = this.#parts;
@@ -296,18 +310,19 @@ export class Delivery {
       return;
     }
     const { revision } = this.#hook;
-    // What this process knows is later, unless a caller has named a position or ended a delay.
+    // This process's state is newer than the stored state, unless a caller has set a position or
+    // cleared a delay.
     const begins = movesOf(found) !== movesOf(this.#hook) || found.attempts < this.#saved.attempts;
     this.#hook = found;
     this.#filter = typeFilter(found.types);
     if (found.revision === revision) return;
     this.#saved = found;
     if (begins) this.#state = found;
-    // A try during the change could not be noted.
+    // A try that ran during the change could not be saved.
     else await this.#save();
   }
 
-  /** @param isDelay whether new entries do not end it. */
+  /** @param isDelay whether the wait continues when new entries arrive. */
   async #wait(ms: number, isDelay = false): Promise<void> {
     if (this.#isOver) return;
     await new Promise<void>((resolve) => {

@@ -4,45 +4,51 @@ import { EVERYTHING, type TypeFilter } from "../../schemas/plain/feed.js";
 import { type FeedStore, isErasing } from "../feed/feed-items.js";
 import { type FeedPage, readPage } from "../feed/page.js";
 
-/** How many entries are read at a time. */
+/** Number of entries per read. */
 const ENTRIES_PER_READ = 50;
 
-/** For how long what was read may be sent, in milliseconds: a text may be erased meanwhile. */
+/**
+ * Time for which entries may be sent after they are read, in milliseconds. The time is limited
+ * because text may be erased.
+ */
 const FRESH_MS = 1000;
 
-/** How long new entries gather before they are read, in milliseconds. */
+/** Time to batch new entries before they are read, in milliseconds. */
 const GATHER_MS = 20;
 
-/** Entries of all types, as they were read. */
+/** A page of entries of all types. */
 export interface SourcePage extends FeedPage {
-  /** Whether it may be sent no longer. */
+  /** Whether the page is too old to be sent. */
   isStale(): boolean;
 }
 
 /**
- * The entries of one world for all its webhooks in this process. Webhooks that have come equally
- * far share a read, and those that want none of the new entries need no read at all.
+ * Reads one world's entries for all of its webhooks in this process. Webhooks at the same position
+ * share a read, and webhooks that select none of the new entries need no read at all.
  */
 export class Source {
   readonly #store: FeedStore;
   readonly #world: string;
   readonly #wake: () => void;
-  /** Pages by the number after which they begin. */
+  /** Pages, by the number of the entry that precedes the page. */
   readonly #pages = new Map<number, Promise<SourcePage>>();
   #timer: NodeJS.Timeout | undefined;
-  /** Counts what was erased. */
+  /** Number of erasures so far. Each erasure makes all pages read so far stale. */
   #erasures = 0;
-  /** The entries after `from` and up to `to` all came here; the last one of each type. */
+  /**
+   * This process has received every entry after `from` and up to `to`. `last` holds the number of
+   * the latest entry, by type.
+   */
   #seen: { from: number; to: number; last: Map<string, number> } | undefined;
 
-  /** @param wake is called after new entries, and then they can be read. */
+  /** @param wake called when new entries are ready to be read. */
   constructor(store: FeedStore, world: string, wake: () => void) {
     this.#store = store;
     this.#world = world;
     this.#wake = wake;
   }
 
-  /** Takes a new entry. */
+  /** Processes a new entry. */
   take(entry: Entry): void {
     this.#note(entry);
     if (isErasing(entry)) {
@@ -56,14 +62,14 @@ export class Source {
     }, GATHER_MS).unref();
   }
 
-  /** Forgets which entries came, as the log may be another one. */
+  /** Forgets which entries were received, because the log may have been replaced. */
   forget(): void {
     this.#seen = undefined;
   }
 
   /**
-   * How far a webhook can go on without a read, as none of the entries up to there is of its
-   * types; undefined if it has to read.
+   * Returns the position to which a webhook can skip, because its filter matches no entry up to
+   * that position. Returns undefined if the webhook has to read the entries.
    */
   skip(after: number, filter: TypeFilter): number | undefined {
     const seen = this.#seen;
@@ -74,7 +80,7 @@ export class Source {
     return Math.max(after, seen.to);
   }
 
-  /** The entries after a position, of all types. */
+  /** Reads the entries of all types after a position. */
   read(after: number): Promise<SourcePage> {
     const known = this.#pages.get(after);
     if (known) return known;

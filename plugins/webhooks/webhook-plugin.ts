@@ -1,57 +1,58 @@
 import fp from "fastify-plugin";
-import type { Webhook } from "../../db/contract/webhook-store.js";
-import { Delivery, LEASE_MS, Pace } from "./delivery.js";
+import type { WebhookRecord } from "../../db/contract/webhook-store.js";
+import { WebhookDelivery, LEASE_MS, RequestThrottle } from "./delivery.js";
 import { Source } from "./source.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Looks for new webhooks at once. */
-    lookForWebhooks(): void;
+    /** Looks for new webhooks immediately. */
+    findWebhooks(): void;
   }
 }
 
-/** How often a process looks for webhooks without a holder, in milliseconds. */
+/** Interval between checks for webhooks without a holder, in milliseconds. */
 const LEASE_CHECK_INTERVAL_MS = 2000;
 
-/** How often a holder says that it lives, in milliseconds. */
+/** Interval between a holder's heartbeats, in milliseconds. */
 const HEARTBEAT_INTERVAL_MS = 3000;
 
 /**
- * How long a holder may be silent before others take over, in milliseconds. It is longer than
- * a holder delivers without a beat, so that two never deliver at once.
+ * Time without a heartbeat after which another process takes over, in milliseconds. A holder stops
+ * delivering before this time has passed, so two processes never deliver simultaneously.
  */
 const SILENCE_MS = LEASE_MS + 3000;
 
-/** Events after which a webhook, or its log, may be another one. */
+/** Events after which a webhook, or its log, may have been replaced. */
 const STATES = new Set<string>(["world.deleted", "world.reset"]);
 
-/** The life of a holder, as this process sees it. */
+/** A holder's last heartbeat, as seen by this process. */
 interface Seen {
   readonly key: string;
-  /** Since when it is unchanged, by `performance.now()`. */
+  /** Time at which the heartbeat was first seen, by `performance.now()`. */
   readonly since: number;
 }
 
 /**
- * Delivers changes to webhooks. Of all processes that share a database, one holds each webhook, and
- * delivers to it. It stores a beat every three seconds; another process takes over when it has
- * seen no beat for 23 seconds. So clocks of machines are never compared.
+ * Delivers changes to webhooks. Of all processes that share a database, exactly one holds each
+ * webhook and delivers to it. The holder stores a heartbeat every three seconds; another process
+ * takes over after seeing no new heartbeat for 23 seconds. The clocks of different machines are
+ * never compared.
  */
 export default fp(
   async (app) => {
     const { store, events, outbound } = app;
     const holder = events.process;
-    const held = new Map<string, Delivery>();
+    const held = new Map<string, WebhookDelivery>();
     const sources = new Map<string, Source>();
     const subscriptions = new Map<string, () => void>();
-    const pace = new Pace();
+    const pace = new RequestThrottle();
     const endings = new Set<Promise<void>>();
     const seen = new Map<string, Seen>();
-    /** When the last beat in each world was stored, by `performance.now()`. */
-    const beats = new Map<string, number>();
+    /** The time of the last stored heartbeat in each world, by `performance.now()`. */
+    const renewals = new Map<string, number>();
     let stopped = false;
 
-    const of = (world: string): Delivery[] =>
+    const of = (world: string): WebhookDelivery[] =>
       [...held.values()].filter((delivery) => delivery.world === world);
 
     function sourceOf(world: string): Source {
@@ -64,10 +65,10 @@ export default fp(
       const end = events.subscribe((event) => {
         if (STATES.has(event.type)) {
           source.forget();
-          for (const delivery of of(world)) delivery.look();
+          for (const delivery of of(world)) delivery.invalidateSettings();
         } else if (event.type === "noted") {
           const { webhook_id } = event.subject;
-          if (typeof webhook_id === "string") held.get(webhook_id)?.look();
+          if (typeof webhook_id === "string") held.get(webhook_id)?.invalidateSettings();
         }
         if ("seq" in event) source.take(event);
       }, world);
@@ -75,7 +76,7 @@ export default fp(
       return source;
     }
 
-    /** Forgets a world without a webhook here. */
+    /** Unfollows a world, and drops its source if this process holds none of the world's webhooks anymore. */
     function leave(world: string): void {
       events.unfollow(world);
       if (of(world).length > 0) return;
@@ -94,7 +95,7 @@ export default fp(
         try {
           await hold(hook);
         } catch (error) {
-          // The others need not wait for it.
+          // One webhook's failure must not hold up the remaining webhooks.
           const { id, world } = hook;
           const about = { err: error, webhook: id, world };
           if (!stopped) app.log.warn(about, "a webhook has to wait");
@@ -102,13 +103,17 @@ export default fp(
       }
       const ids = new Set(hooks.map(({ id }) => id));
       for (const id of seen.keys()) if (!ids.has(id)) seen.delete(id);
-      for (const [id, delivery] of held) if (!ids.has(id)) delivery.look();
+      for (const [id, delivery] of held) if (!ids.has(id)) delivery.invalidateSettings();
     }
 
-    /** @param hook that this process does not deliver to. */
-    function isFree(hook: Webhook, now: number): boolean {
+    /**
+     * Whether this process may take over a webhook.
+     * @param hook a webhook to which this process does not deliver yet.
+     */
+    function isFree(hook: WebhookRecord, now: number): boolean {
       const { id, beat } = hook;
-      // A read failed when this process began or ended. Its beats in the world go on.
+      // This process is still the holder if a read failed when a delivery began or ended, because
+      // the process's heartbeats in the world continue.
       if (hook.holder === null || hook.holder === holder) return true;
       const key = `${hook.holder} ${beat}`;
       const before = seen.get(id);
@@ -119,14 +124,14 @@ export default fp(
       return now - before.since > SILENCE_MS;
     }
 
-    async function hold(hook: Webhook): Promise<void> {
+    async function hold(hook: WebhookRecord): Promise<void> {
       const { world, id } = hook;
       const began = performance.now();
       if (!(await store.webhooks.hold(world, id, holder, hook))) return;
       seen.delete(id);
-      beats.set(world, began);
+      renewals.set(world, began);
       const source = sourceOf(world);
-      let found: Webhook | undefined;
+      let found: WebhookRecord | undefined;
       try {
         await events.follow(world);
         found = await store.webhooks.get(world, id);
@@ -138,14 +143,14 @@ export default fp(
         leave(world);
         return release(world, id);
       }
-      const delivery = new Delivery(
+      const delivery = new WebhookDelivery(
         {
           store,
           outbound,
           holder,
           source,
           pace,
-          beatAt: () => beats.get(world) ?? -Infinity,
+          renewedAt: () => renewals.get(world) ?? -Infinity,
           onFault: (error) => app.log.warn({ err: error, world }, "a webhook has to wait"),
         },
         found,
@@ -153,7 +158,8 @@ export default fp(
       held.set(id, delivery);
       const ending = delivery.ended
         .then(async () => {
-          // Until then, the next look must not take the webhook again.
+          // Release the webhook before removing it from `held`. Otherwise, the next check could
+          // take the webhook again before the release.
           await release(world, id);
           held.delete(id);
           leave(world);
@@ -162,14 +168,14 @@ export default fp(
       endings.add(ending);
     }
 
-    /** Lets another process hold a webhook at once. */
+    /** Lets another process take over a webhook immediately. */
     async function release(world: string, id: string): Promise<void> {
       try {
         const found = await store.webhooks.get(world, id);
         if (found?.holder !== holder) return;
         await store.webhooks.hold(world, id, null, found);
       } catch {
-        // It is free after a while.
+        // The lease expires anyway.
       }
     }
 
@@ -178,14 +184,14 @@ export default fp(
       for (const world of worlds) {
         const began = performance.now();
         await store.webhooks.beat(world, holder);
-        beats.set(world, began);
+        renewals.set(world, began);
       }
-      for (const world of beats.keys()) {
-        if (!worlds.has(world)) beats.delete(world);
+      for (const world of renewals.keys()) {
+        if (!worlds.has(world)) renewals.delete(world);
       }
     }
 
-    /** Runs something again and again. Its errors wait for the next time. */
+    /** Runs work at an interval. Errors are logged, and the next run retries. */
     function every(ms: number, work: () => Promise<void>) {
       let timer: NodeJS.Timeout | undefined;
       let running: Promise<void> | undefined;
@@ -214,19 +220,19 @@ export default fp(
     }
 
     const looking = every(LEASE_CHECK_INTERVAL_MS, look);
-    const beating = every(HEARTBEAT_INTERVAL_MS, beat);
-    app.decorate("lookForWebhooks", looking.run);
+    const renewing = every(HEARTBEAT_INTERVAL_MS, beat);
+    app.decorate("findWebhooks", looking.run);
     app.addHook("onReady", async () => {
       looking.run();
-      beating.run();
+      renewing.run();
     });
 
     app.addHook("onClose", async () => {
       stopped = true;
       for (const end of subscriptions.values()) end();
-      await Promise.all([looking.end(), beating.end()]);
+      await Promise.all([looking.end(), renewing.end()]);
       for (const delivery of held.values()) delivery.stop();
-      // A receiver may be slow, and the next process sends this entry again.
+      // Don't wait for a slow receiver: the next process sends the entry again.
       const limit = new Promise((resolve) => {
         setTimeout(resolve, 1000).unref();
       });

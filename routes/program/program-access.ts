@@ -1,36 +1,36 @@
 import type { FastifyRequest } from "fastify";
-import type { Program, Refused } from "../../db/contract/program-store.js";
+import type { Program, RejectedWrite } from "../../db/contract/program-store.js";
 import { StoreError, type Versioned } from "../../db/contract/store.js";
 import { hostOf } from "../../db/rules/file-rows.js";
-import type { Reader } from "../../db/rules/program-views.js";
+import type { ProgramReader } from "../../db/rules/program-views.js";
 import { beyondQuota, Conflict } from "../../plugins/http/errors.js";
 import { isWithheld, may, SEE } from "../../schemas/plain/permissions.js";
 import { InvalidData } from "../../schemas/validate.js";
 import type { PageQuery } from "../../schemas/values.js";
 import { type ListOrder, readSlice } from "../pages.js";
 
-// What a caller of the REST API sees of a program.
+// REST callers' access to a program.
 
-/** The largest page, in characters. */
+/** Maximum size of a page, in characters. */
 const MAX_PAGE = 4 * 1024 * 1024;
 
-/** The rooms of some sessions. */
+/** Sessions, of which only the rooms matter. */
 interface InRooms {
   readonly sessions: readonly {
     readonly value: { readonly room_id: string | null };
   }[];
 }
 
-/** Whether the caller may change the program, and so sees drafts. */
+/** Whether the caller may change the program, and can therefore see drafts. */
 export const edits = ({ caller, callerState, world }: FastifyRequest): boolean =>
   !isWithheld(callerState, "program.update") &&
   may(caller, ["program.update"], { world: world!.value });
 
-/** What the caller may see of some sessions. */
+/** Returns a program reader with the caller's rights. The reader knows only the rooms of the given sessions. */
 export async function readerOf(
   request: FastifyRequest,
   { sessions }: InRooms | Program,
-): Promise<Reader> {
+): Promise<ProgramReader> {
   const { caller, params, server, world } = request;
   const { world_id } = params as { world_id: string };
   const place = { world: world!.value };
@@ -46,8 +46,8 @@ export async function readerOf(
 }
 
 /**
- * The answer with a page of a list, as JSON.
- * @throws {StoreError} `large` when the page would take more than a few MiB.
+ * Renders a page of a list as JSON.
+ * @throws {StoreError} `large` if the page would exceed a few MiB.
  */
 export async function jsonPageOf<T>(
   request: FastifyRequest,
@@ -67,10 +67,10 @@ export async function jsonPageOf<T>(
 }
 
 /**
- * The result of a write.
- * @throws {InvalidData | Refusal} if the store refused its values.
+ * Returns the result of a write.
+ * @throws {InvalidData | Refusal} if the store rejected the written values.
  */
-export function accepted<T extends object>(written: T | Refused): T {
+export function accepted<T extends object>(written: T | RejectedWrite): T {
   if (!("faults" in written)) return written;
   const { faults, problem } = written;
   if (problem === "taken") throw new Conflict(faults);
@@ -80,7 +80,7 @@ export function accepted<T extends object>(written: T | Refused): T {
   throw new InvalidData(faults);
 }
 
-/** The hosts under which uploads of the world of a request have addresses. */
+/** Returns the hosts that serve uploads for the request's world. */
 export const hostsOf = ({ base, world }: FastifyRequest): string[] => [
   ...hostOf(base),
   ...hostOf(world!.value.domain),

@@ -1,8 +1,9 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
-import type { UserRecord } from "../../db/contract/store.js";
+import { isGone, type UserRecord } from "../../db/contract/store.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { hasVersion } from "../../plugins/replies.js";
+import { closedFor } from "../../schemas/plain/access.js";
 import { isWithheld, may, SEE, type PermissionKey } from "../../schemas/plain/permissions.js";
 
 const READ: readonly PermissionKey[] = ["world.view", "program.read"];
@@ -16,7 +17,7 @@ interface Feed {
   Querystring: { token?: unknown };
 }
 
-/** The program of a world for calendar programs that subscribe to it. */
+/** Serves a world's program to calendar apps that subscribe to the program. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get<Feed>(
     "/w/:world/program.ics",
@@ -31,6 +32,9 @@ const routes: FastifyPluginAsync = async (app) => {
       const traits = new Set(user?.traits);
       const place = { world };
       if (!user || !may({ traits }, READ, place)) throw forbidden();
+      // Of an event that is not open yet, or over, the page before login shows the program, too.
+      const visitor = { traits, isInvited: user !== GUEST, isSpeaker: false };
+      if (closedFor(world, visitor, Date.now()) === "unpublished") throw forbidden();
       const { bytes, version } = await server.programs.export(
         world,
         {
@@ -42,7 +46,7 @@ const routes: FastifyPluginAsync = async (app) => {
         "ics",
         `${base}/w/${world.id}`,
       );
-      // Calendars of one version differ in the time when they were written.
+      // The tag is weak, because calendars of the same version differ in their creation time.
       reply.header("etag", `W/"${version}"`);
       reply.header("cache-control", token === undefined ? "max-age=300" : "private, max-age=300");
       if (hasVersion(request, `"${version}"`)) return reply.code(304).send();
@@ -52,7 +56,10 @@ const routes: FastifyPluginAsync = async (app) => {
   );
 };
 
-/** The user whose token it is, with the traits of the last login; undefined if it has ended. */
+/**
+ * Returns a token's user, with the traits from the user's last login. Returns undefined if the
+ * token is not valid or the user is banned or deleted.
+ */
 async function userOf(
   { server }: FastifyRequest<Feed>,
   world: string,
@@ -62,7 +69,7 @@ async function userOf(
   const id = await server.store.programLinks.user(world, token);
   if (id === undefined) return undefined;
   const user = await server.store.users.get(world, id);
-  if (!user || user.deleted || user.moderation_state === "banned") {
+  if (!user || isGone(user)) {
     return undefined;
   }
   return user;

@@ -9,12 +9,14 @@ import { may, SEE } from "../../schemas/plain/permissions.js";
 import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
 import {
   ExportQuery,
+  ImportChoices,
   ImportedProgram,
   ImportQuery,
   ProgramDraft,
   ScheduleDocument,
   WholeProgram,
 } from "../../schemas/program/program-import.js";
+import { compileValidator, InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
@@ -22,7 +24,9 @@ import { edits, hostsOf } from "./program-access.js";
 
 const PROGRAM = "/api/v1/worlds/:world_id/program/";
 
-/** The media types of documents. The server recognizes all but tables by their content. */
+const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+
+/** The accepted media types of documents. The server recognizes all formats except CSV by their content. */
 const DOCUMENTS = [
   "application/json",
   "text/csv",
@@ -30,21 +34,28 @@ const DOCUMENTS = [
   "text/plain",
   "application/xml",
   "text/xml",
+  XLSX,
   "application/octet-stream",
+  "multipart/form-data",
 ];
+
+/** Maximum size of the choices in a form, in bytes. */
+const MAX_CHOICES = 1024 * 1024;
 
 const xmlText = { schema: { type: "string" } };
 
-/** The program of a world as a whole. */
+/** A world's whole program. */
 const routes: FastifyPluginAsync = async (app) => {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<Buffer>(
     DOCUMENTS,
-    { parseAs: "buffer", bodyLimit: MAX_DOCUMENT },
+    { parseAs: "buffer", bodyLimit: MAX_DOCUMENT + MAX_CHOICES },
     async (request: FastifyRequest, body: Buffer) => {
-      // The body may have taken minutes.
+      // Re-check the caller, because receiving the body may have taken minutes.
       await request.admission?.(request);
-      return new Received(body);
+      return request.mediaType === "multipart/form-data"
+        ? receiveForm(body, request.headers["content-type"]!)
+        : new Received(body, request.mediaType === "text/csv");
     },
   );
   app.get(PROGRAM, {
@@ -78,19 +89,38 @@ const routes: FastifyPluginAsync = async (app) => {
         "application/xml": xmlText,
         "text/calendar": { schema: { type: "string" } },
         "text/csv": { schema: { type: "string" } },
+        [XLSX]: { schema: { type: "string", format: "binary" } },
+        "multipart/form-data": {
+          schema: {
+            type: "object",
+            required: ["document"],
+            properties: {
+              document: { type: "string", format: "binary" },
+              choices: schemaRef(ImportChoices),
+            },
+          },
+        },
       },
     },
-    bodyLimit: MAX_DOCUMENT,
+    bodyLimit: MAX_DOCUMENT + MAX_CHOICES,
     onRequest: [refuseOtherTypes, requireRooms],
     ...putProgram,
   });
 };
 
-/** A body. The validator of queries sees no bytes in it. */
+/** Wraps a body to hide its bytes from the query validator. */
 class Received {
   readonly #bytes: Buffer;
 
-  constructor(bytes: Buffer) {
+  /** @param isCsv whether the document is a table, by its type. */
+  constructor(
+    bytes: Buffer,
+    readonly isCsv: boolean,
+    readonly choices?: ImportChoices,
+  ) {
+    if (bytes.length > MAX_DOCUMENT) {
+      throw new Refusal(413, "A program may have at most 10 MiB.");
+    }
     this.#bytes = bytes;
   }
 
@@ -99,13 +129,50 @@ class Received {
   }
 }
 
-/** Refuses other media types before the body is read. */
+const checkChoices = compileValidator(ImportChoices);
+
+/**
+ * Reads a form with a document and an organizer's choices.
+ * @throws {InvalidData} with the field of the fault.
+ */
+async function receiveForm(body: Buffer, type: string): Promise<Received> {
+  let form: Awaited<ReturnType<Response["formData"]>>;
+  try {
+    form = await new Response(new Uint8Array(body), {
+      headers: { "content-type": type },
+    }).formData();
+  } catch {
+    throw new InvalidData({ non_field_errors: ["This is not a form."] });
+  }
+  const [document, given] = [form.get("document"), form.get("choices")];
+  if (!(document instanceof Blob)) {
+    throw new InvalidData({ document: ["This field must be a file."] });
+  }
+  const text = given instanceof Blob ? await given.text() : given;
+  const choices = text === null ? undefined : choicesIn(text);
+  const isCsv = document.type === "text/csv" || /\.csv$/i.test(document.name ?? "");
+  return new Received(Buffer.from(await document.arrayBuffer()), isCsv, choices);
+}
+
+function choicesIn(text: string): ImportChoices {
+  let choices: unknown;
+  try {
+    choices = JSON.parse(text.slice(0, MAX_CHOICES + 1));
+  } catch {
+    throw new InvalidData({ choices: ["This is not valid JSON."] });
+  }
+  const fault = checkChoices(choices);
+  if (fault) throw fault;
+  return choices as ImportChoices;
+}
+
+/** Rejects media types other than {@link DOCUMENTS} before the body is read. */
 async function refuseOtherTypes({ mediaType }: FastifyRequest): Promise<void> {
   if (mediaType !== undefined && DOCUMENTS.includes(mediaType)) return;
   throw new Refusal(415, `Send one of ${DOCUMENTS.join(", ")}.`);
 }
 
-/** Refuses to make rooms for a caller who may not, before the body is read. */
+/** Rejects `create_rooms` from a caller who may not create rooms, before the body is read. */
 async function requireRooms(request: FastifyRequest): Promise<void> {
   const { create_rooms } = request.query as ImportQuery;
   if (create_rooms !== "true") return;
@@ -119,7 +186,7 @@ const rightsOf = (request: FastifyRequest): ProgramRights => {
   return { edits: edits(request), sees: (room) => may(caller, SEE, { ...place, room }) };
 };
 
-/** The address of the event page. */
+/** Returns the URL of the event page. */
 const pageOf = ({ base, world }: FastifyRequest): string => `${base}/w/${world!.value.id}`;
 
 const getProgram = endpoint(
@@ -139,7 +206,7 @@ const getProgram = endpoint(
     const page = pageOf(request);
     const found = await server.programs.export(world, rights, format, page);
     const tag = `"${found.version}"`;
-    // Calendars of one version differ in the time when they were written.
+    // Calendars of the same version differ in their creation time, so their tag is weak.
     reply.header("etag", format === "ics" ? `W/${tag}` : tag);
     if (hasVersion(request, tag)) return reply.code(304).send();
     const type = format === "ics" ? "text/calendar" : "application/json";
@@ -162,14 +229,18 @@ const putProgram = endpoint(
   async (request, reply) => {
     const { server, query } = request;
     const versions = request.expectedVersions();
-    const { bytes } = request.body as Received;
+    const { bytes, isCsv, choices } = request.body as Received;
+    const lists = query.preview === "true";
     return server.programs.import(
       request.world!.value,
-      { bytes, isCsv: request.mediaType === "text/csv", hosts: hostsOf(request) },
+      { bytes, isCsv, hosts: hostsOf(request) },
       {
         createRooms: query.create_rooms === "true",
         removeMissing: query.remove_missing === "true",
-        dryRun: query.dry_run === "true",
+        dryRun: lists || query.dry_run === "true",
+        lists,
+        keepEdits: query.keep_edits === "true",
+        choices,
       },
       {
         rights: rightsOf(request),

@@ -2,11 +2,11 @@ import { Readable } from "node:stream";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { Config } from "../../config.js";
 import { newFileKey } from "../../db/rules/file-rows.js";
-import { admitAgain, programUploader } from "../../plugins/auth/uploader.js";
+import { readmit, programUploader } from "../../plugins/auth/uploader.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
 import { FileRefusal } from "../../plugins/http/errors.js";
-import { atMost, openForm, takeForms } from "../../plugins/upload/form.js";
+import { atMost, openForm, acceptForms } from "../../plugins/upload/form.js";
 import { MAX_DOCUMENT } from "../../schemas/plain/program.js";
 import { extensionOf, programTypes } from "../../schemas/plain/file-types.js";
 import { Upload, UploadForm, UploadQuery } from "../../schemas/files.js";
@@ -14,17 +14,17 @@ import { may, SEE } from "../../schemas/plain/permissions.js";
 import { ref } from "../../schemas/values.js";
 import { hostsOf } from "./program-access.js";
 
-/** How much of a refused body is read and dropped, in bytes. */
+/** Number of bytes of a refused body to read and discard. */
 const DROPPED = 4 * MAX_DOCUMENT;
 
 /**
- * The import of Venueless's clients, `/storage/schedule_import/`: a program as a form with a file.
- * The file is stored, too, as these clients expect its address.
+ * The import endpoint for Venueless clients, `/storage/schedule_import/`, which receives a program
+ * as a file in a form. The file is stored as well, because these clients expect the file's URL.
  */
 const scheduleImport: FastifyPluginAsync<{
   config: Config["uploads"];
 }> = async (app, { config }) => {
-  const onRequest = await takeForms(app, {
+  const onRequest = await acceptForms(app, {
     perMinute: config.perMinute,
     what: "imports",
     dropped: DROPPED,
@@ -50,7 +50,7 @@ const scheduleImport: FastifyPluginAsync<{
         body: ref(UploadForm),
         response: { 201: ref(Upload) },
       },
-      // The form is read as a stream, and the guard has read the query.
+      // The form is read as a stream, and the guard has already read the query.
       validatorCompiler: () => () => true,
     },
     async (request, reply) => {
@@ -63,13 +63,16 @@ const scheduleImport: FastifyPluginAsync<{
   );
 };
 
-/** A document, whose name tells tables from others. */
+/** A document. Its file extension distinguishes CSV from all other formats. */
 interface Received {
   readonly extension: string;
   readonly bytes: Buffer;
 }
 
-/** @throws {FileRefusal} as uploads do. */
+/**
+ * Reads the document from a form.
+ * @throws {FileRefusal} in the same cases as uploads.
+ */
 async function receive(request: FastifyRequest): Promise<Received> {
   const form = await openForm(request);
   const chunks: Buffer[] = [];
@@ -84,8 +87,8 @@ async function receive(request: FastifyRequest): Promise<Received> {
 }
 
 /**
- * Stores a document and imports it: both or neither.
- * @returns the key of the file.
+ * Stores and imports a document: both or neither.
+ * @returns the stored file's key.
  */
 async function importDocument(
   request: FastifyRequest,
@@ -105,8 +108,9 @@ async function importDocument(
     {},
     {
       rights: { edits: true, sees: (room) => may(uploader, SEE, { ...place, room }) },
-      // The body and the parser may have taken long, so the rights are checked again.
-      admit: () => admitAgain(request, world.id),
+      // Receiving and parsing the body may have taken a long time, so the uploader's rights are
+      // re-checked.
+      admit: () => readmit(request, world.id),
       gone,
       save: (write) =>
         files.put(key, Readable.from([bytes]), async (stored) => {

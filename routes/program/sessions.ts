@@ -3,7 +3,7 @@ import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { SessionWritten } from "../../db/contract/program-store.js";
 import type { Versioned } from "../../db/contract/store.js";
 import { seenProgram, seesSession } from "../../db/rules/program-views.js";
-import { foldCase } from "../../db/rules/rows.js";
+import { foldCase } from "../../schemas/plain/folding.js";
 import { authorOf } from "../../plugins/auth/guard.js";
 import { missingTo } from "../../plugins/http/errors.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
@@ -26,9 +26,9 @@ import type { ListOrder } from "../pages.js";
 import { accepted, jsonPageOf, readerOf } from "./program-access.js";
 
 /**
- * The filter that a query describes.
- * @param speakers those that the caller may see, whose names a search looks at.
- * @throws {InvalidData} about a time that does not exist.
+ * Returns the filter that a query describes.
+ * @param speakers the speakers that the caller may see; a search also matches the speakers' names.
+ * @throws {InvalidData} if a time does not exist.
  */
 export function filterOf(
   query: SessionsQuery,
@@ -46,7 +46,7 @@ export function filterOf(
     (matches === undefined || matches(session));
 }
 
-/** Whether a session overlaps a time. Without a start and an end, it overlaps none. */
+/** Whether a session overlaps a time range. A session without times overlaps only an unlimited range. */
 function overlaps(
   { starts_at, ends_at }: Session,
   from: number | undefined,
@@ -78,7 +78,7 @@ function finder(search: string, speakers: readonly Versioned<Speaker>[]) {
 const SESSIONS = "/api/v1/worlds/:world_id/sessions/";
 const SESSION = "/api/v1/worlds/:world_id/sessions/:session_id/";
 
-/** The sessions of the program of a world. */
+/** The sessions in a world's program. */
 const routes: FastifyPluginAsync = async (app) => {
   const answers = { 409: responseRef("Conflict") };
   app.get(SESSIONS, { config: { requires: ["program.read"] }, ...listSessions });
@@ -98,7 +98,7 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** As the program has them: those without a time last. */
+/** The order of the program: sessions without a time come last. */
 const BY_START: ListOrder<Versioned<Session>> = {
   name: "sessions",
   types: ["number", "string", "string"],
@@ -146,7 +146,7 @@ const createSession = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id } = request.params;
-    // This comes first, because it fails if the request names no host.
+    // Read the base URL first, because its getter throws if the request names no host.
     const { base } = request;
     await expectVisibleRoom(request, request.body.room_id);
     const written = accepted(
@@ -228,8 +228,8 @@ const deleteSession = endpoint(
 );
 
 /**
- * A session that the caller may see.
- * @throws {Refusal} 403.
+ * Returns a session that the caller may see.
+ * @throws {Refusal} 403 if the session does not exist, or if the caller may not see it.
  */
 async function find(
   request: FastifyRequest,
@@ -245,7 +245,7 @@ async function find(
 }
 
 /**
- * Refuses a room that the caller may not see in the words for one that does not exist.
+ * Rejects a room that the caller may not see, with the same error as a room that does not exist.
  * @throws {InvalidData}
  */
 async function expectVisibleRoom(
@@ -259,7 +259,7 @@ async function expectVisibleRoom(
   throw new InvalidData({ room_id: ["The world has no such room."] });
 }
 
-/** The answer to a write. Warnings are not a part of the session, nor of its version. */
+/** Returns the response to a write. Warnings are not part of the session, nor of its version. */
 function withWarnings({ session, warnings }: SessionWritten) {
   if (warnings.length === 0) return session;
   const { version, value, json } = session;

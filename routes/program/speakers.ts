@@ -11,6 +11,7 @@ import {
   SpeakerChanges,
   SpeakerDraft,
   SpeakerList,
+  SpeakerMerge,
   SpeakerParams,
 } from "../../schemas/program/program.js";
 import { PageQuery, ref } from "../../schemas/values.js";
@@ -22,7 +23,7 @@ import { accepted, hostsOf, jsonPageOf, readerOf } from "./program-access.js";
 const SPEAKERS = "/api/v1/worlds/:world_id/speakers/";
 const SPEAKER = "/api/v1/worlds/:world_id/speakers/:speaker_id/";
 
-/** The speakers of the program of a world. */
+/** The speakers in a world's program. */
 const routes: FastifyPluginAsync = async (app) => {
   const answers = { 409: responseRef("Conflict") };
   app.get(SPEAKERS, { config: { requires: ["program.read"] }, ...listSpeakers });
@@ -35,6 +36,10 @@ const routes: FastifyPluginAsync = async (app) => {
     config: { requires: ["program.update"], versioned: true, answers },
     ...allowSameId("speaker_id"),
     ...updateSpeaker,
+  });
+  app.post(`${SPEAKER}merge/`, {
+    config: { requires: ["program.update"], versioned: true },
+    ...mergeSpeaker,
   });
   app.delete(SPEAKER, {
     config: { requires: ["program.update"], versioned: true },
@@ -79,7 +84,7 @@ const createSpeaker = endpoint(
   async (request, reply) => {
     const { store } = request.server;
     const { world_id } = request.params;
-    // This comes first, because it fails if the request names no host.
+    // Read the base URL first, because its getter throws if the request names no host.
     const { base } = request;
     const speaker = accepted(
       await store.program.createSpeaker(
@@ -142,6 +147,32 @@ const updateSpeaker = endpoint(
   },
 );
 
+const mergeSpeaker = endpoint(
+  {
+    operationId: "mergeSpeakers",
+    summary: "Merge another record of the same person into a speaker",
+    description:
+      "The sessions of the other name this speaker, who gets what this record lacks; the other is deleted.",
+    tags: ["program"],
+    params: SpeakerParams,
+    body: ref(SpeakerMerge),
+    response: { 200: ref(Speaker) },
+  },
+  async (request, reply) => {
+    const { store } = request.server;
+    const { world_id, speaker_id } = request.params;
+    return reply.sendVersioned(
+      await store.program.mergeSpeakers(
+        world_id,
+        speaker_id,
+        request.body.speaker_id,
+        request.expectedVersions(),
+        authorOf(request),
+      ),
+    );
+  },
+);
+
 const deleteSpeaker = endpoint(
   {
     operationId: "deleteSpeaker",
@@ -164,7 +195,7 @@ const deleteSpeaker = endpoint(
   },
 );
 
-/** The speakers that the caller may see. */
+/** Returns the speakers that the caller may see. */
 async function seen(
   request: FastifyRequest,
   world: string,

@@ -7,10 +7,10 @@ import { ref } from "../../schemas/values.js";
 import { WorldParams } from "../../schemas/worlds.js";
 import { endpoint } from "../endpoint.js";
 
-/** How long it is not asked again whether an erasure is overdue, in milliseconds. */
+/** Time for which the check for an overdue erasure is cached, in milliseconds. */
 const FRESH_MS = 60_000;
 
-/** The activity in a world. */
+/** The current activity in a world. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/activity/", {
     config: { requires: ["world.update"] },
@@ -55,10 +55,10 @@ const getActivity = endpoint(
   },
 );
 
-/** What was known of each store, and when: its counts are too dear for a question every two seconds. */
+/** The last check, by store. A store's counts are too expensive to query every two seconds. */
 const known = new WeakMap<Store, { at: number; overdue: Promise<string | undefined> }>();
 
-/** When the oldest erasure of a store was that should be over by now; undefined if none should. */
+/** Returns the time of a store's oldest overdue erasure, or undefined if no erasure is overdue. */
 async function overdueErasure(store: Store): Promise<string | undefined> {
   let last = known.get(store);
   if (!last || performance.now() - last.at > FRESH_MS) {

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import { resultOf } from "../../db/results/index.js";
+import { closedTo, speakersAtDoor } from "../../db/rules/doors.js";
 import { unsealReport } from "../../plugins/auth/sealed.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
@@ -8,7 +9,7 @@ import { ReportParams } from "../../schemas/results/results.js";
 import { endpoint } from "../endpoint.js";
 import { sendResults } from "./results.js";
 
-/** The addresses that `world.report.status` answers. */
+/** Serves the report URLs that `world.report.status` returns. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/reports/:report/", {
     config: { requires: reader, answers },
@@ -30,8 +31,9 @@ const answers = {
 };
 
 /**
- * Admits the holder of an address with the rights that the person who asked for the report has now.
- * @throws {Refusal} 403, for every reason.
+ * Admits the bearer of a report URL, with the current rights of the person who requested the
+ * report.
+ * @throws {Refusal} 403, whatever the reason.
  */
 async function reader(request: FastifyRequest): Promise<void> {
   const { world_id, report } = request.params as {
@@ -43,12 +45,16 @@ async function reader(request: FastifyRequest): Promise<void> {
   const found = world && unsealReport(world.value, report);
   const user = found && (await users.get(world_id, found.user));
   if (!user || user.deleted) throw forbidden();
-  // The traits of the token, as far as the user still has them.
+  // Keep only the token's traits that the user still has.
   const traits = found.traits.filter((trait) => user.traits.includes(trait));
   const caller = { traits: new Set(traits) };
   const keys = ["world.view", "world.feed"] as const;
   const isGone = keys.some((key) => isWithheld(user.moderation_state, key));
   if (isGone || !may(caller, keys, { world: world.value })) throw forbidden();
+  const now = Date.now();
+  const speakers = await speakersAtDoor(request.server.store.program, world.value, now);
+  const entrant = { ...caller, isInvited: user.token_id !== null, user: user.id };
+  if (closedTo(world.value, entrant, speakers, now)) throw forbidden();
   request.caller = caller;
   request.callerId = user.id;
   request.world = world;
@@ -66,7 +72,7 @@ const getReport = endpoint(
   async (request, reply) => {
     const { report } = request.params;
     const found = unsealReport(request.world!.value, report);
-    // It may have ended in between.
+    // The report may have expired since the check above.
     if (!found) throw forbidden();
     const { name, format, room } = found;
     reply.headers({ "cache-control": "no-store", "referrer-policy": "no-referrer" });

@@ -2,14 +2,15 @@ import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import { kinds } from "../../db/results/index.js";
+import { readableTable } from "../../db/results/readable.js";
 import { pages, type Results, type Times } from "../../db/results/results.js";
 import { resultsExported } from "../../db/rules/acts.js";
 import { authorOf } from "../../plugins/auth/guard.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
-import { Turns } from "../../plugins/long-work/turns.js";
+import { WorkQueue } from "../../plugins/long-work/turns.js";
 import { headerRefs } from "../../plugins/openapi/parts.js";
-import { type Cell, csvRow } from "../../schemas/plain/csv.js";
+import { type Cell, csvRow } from "../../schemas/plain/sheets/csv.js";
 import { isWithheld, LIVE, may, SEE } from "../../schemas/plain/permissions.js";
 import {
   type ResultsFormat,
@@ -17,18 +18,20 @@ import {
   ResultsParams,
   ResultsQuery,
 } from "../../schemas/results/results.js";
+import { isTimezone } from "../../schemas/plain/times.js";
 import type { Room } from "../../schemas/rooms.js";
+import type { World } from "../../schemas/worlds.js";
 import { InvalidData } from "../../schemas/validate.js";
 import { endpoint, timeIn } from "../endpoint.js";
 
-/** How many characters are sent at once. */
+/** Minimum size of a chunk before it is sent, in characters. */
 const CHUNK_CHARACTERS = 16 * 1024;
 
-/** How long records are made ready before others have their turn, in milliseconds. */
+/** Time slice for preparing records before yielding to other work, in milliseconds. */
 const SLICE_MS = 10;
 
-/** The tables that are sent as they are read. A client that reads slowly keeps its place. */
-const sent = new Turns("exports of this event", { atOnce: Infinity, ofWorld: 16, waiting: 0 });
+/** Tables that are streamed as they are read. A slow client keeps its turn until the stream ends. */
+const sent = new WorkQueue("exports of this event", { atOnce: Infinity, ofWorld: 16, waiting: 0 });
 
 const types: Record<ResultsFormat, string> = {
   json: "application/json; charset=utf-8",
@@ -36,7 +39,7 @@ const types: Record<ResultsFormat, string> = {
   xlsx: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 };
 
-/** What is left of an event. */
+/** An event's results. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get("/api/v1/worlds/:world_id/results/:kind/", {
     config: { requires: [...LIVE, "world.feed"], answers },
@@ -46,7 +49,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
 const file = { schema: { type: "string", format: "binary" } };
 
-/** Beside JSON. */
+/** The response in each format. */
 const answers = {
   200: {
     description: "The records.",
@@ -77,8 +80,8 @@ const getResults = endpoint(
 );
 
 /**
- * Sends the results that the caller of a request may see.
- * @param request of a caller with a world.
+ * Sends the results that a request's caller may see.
+ * @param request a request with a caller and a world.
  */
 export async function sendResults(
   request: FastifyRequest,
@@ -101,33 +104,75 @@ export async function sendResults(
     yield* inSlices(seen);
   })();
   reply.header("content-type", types[format]);
+  const isReadable = query.columns === "readable" && format !== "json";
   reply.header("content-disposition", `attachment; filename="${world}-${kind}.${format}"`);
+  if (isReadable) return sendReadable(request, reply, kind, { ...query, format }, records);
   if (format === "xlsx") {
     const { sheets } = request.server;
     const rows = cellsOf(found, records);
     const gone = clientGone(reply.raw);
-    return reply.send(await sheets.make(world, found.columns, rows, gone));
+    const sheetAt = found.sheetBy === undefined ? undefined : found.columns.indexOf(found.sheetBy);
+    return reply.send(await sheets.make(world, found.columns, rows, gone, { sheetAt }));
   }
-  return send(reply, world, format === "json" ? jsonOf(records) : csvOf(found, records));
+  return sendText(reply, world, format === "json" ? jsonOf(records) : csvOf(found, records));
+}
+
+/** Sends results as a table for people. */
+async function sendReadable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind: ResultsKind,
+  { format, locale = "en" }: ResultsQuery,
+  records: AsyncIterable<object>,
+): Promise<FastifyReply> {
+  const { store, sheets } = request.server;
+  const world = request.world!.value;
+  const zone = zoneOf(world.config);
+  const found = kinds[kind] as unknown as Results<object>;
+  const table = readableTable(store, world, kind, found, records, { locale, zone });
+  const titles = table.columns.map(({ title }) => title);
+  if (format === "xlsx") {
+    const gone = clientGone(reply.raw);
+    const { rows, sheetAt, ...look } = table;
+    return reply.send(await sheets.make(world.id, titles, rows, gone, { look, sheetAt }));
+  }
+  async function* texts() {
+    // By the mark, Excel knows that it is UTF-8.
+    yield `\uFEFF${csvRow(titles)}`;
+    for await (const row of table.rows) {
+      yield csvRow(
+        row.map((cell, i) =>
+          table.columns[i]!.isTime && typeof cell === "string"
+            ? cell.replace("T", " ").slice(0, 16)
+            : cell,
+        ),
+      );
+    }
+  }
+  return sendText(reply, world.id, texts());
+}
+
+function zoneOf({ timezone }: World["config"]): string {
+  return typeof timezone === "string" && isTimezone(timezone) ? timezone : "UTC";
 }
 
 /**
- * The records that a caller may see.
- * @throws {Refusal} 403 if they may see none of them.
+ * Returns the records that the caller may see.
+ * @throws {Refusal} 403 if the caller may see no records.
  */
 async function recordsFor(
   { server, caller, world: found, callerId }: FastifyRequest,
   { inWorld = [], inRooms, hasTimes = false, records }: Results<object>,
-  { room: asked, ...rest }: ResultsQuery,
+  { room: asked, after, every }: ResultsQuery,
 ): Promise<AsyncIterable<object>> {
   const { store } = server;
-  const times = timesOf(rest, hasTimes);
+  const times = timesOf({ after, every }, hasTimes);
   const world = found!.value;
   const world_id = world.id;
   if (!may(caller, inWorld, { world })) throw forbidden();
   if (!inRooms) {
     if (asked !== undefined) {
-      throw new InvalidData({ room: ["These results belong to no room."] });
+      throw new InvalidData({ room: ["These results cannot be filtered by room."] });
     }
     return records(store, world_id, { id: "", name: "" });
   }
@@ -157,16 +202,19 @@ async function recordsFor(
   })();
 }
 
-/** @throws {InvalidData} */
+/**
+ * Parses the time parameters of a query.
+ * @throws {InvalidData} if a time does not exist, or if these results have no times.
+ */
 function timesOf({ after, every }: ResultsQuery, hasTimes: boolean): Times {
   if (!hasTimes && (after ?? every) !== undefined) {
     const field = after === undefined ? "every" : "after";
-    throw new InvalidData({ [field]: ["Only activity is kept by time."] });
+    throw new InvalidData({ [field]: ["Only activity can be filtered by time."] });
   }
   return { after: timeIn("after", after), every };
 }
 
-/** Lets others have their turn between slices of records. */
+/** Yields to the event loop between slices of records. */
 async function* inSlices<T>(records: AsyncIterable<T>): AsyncGenerator<T> {
   let began = performance.now();
   for await (const record of records) {
@@ -177,8 +225,8 @@ async function* inSlices<T>(records: AsyncIterable<T>): AsyncGenerator<T> {
   }
 }
 
-/** Sends texts as fast as they are read. An error of the first one is the answer. */
-function send(
+/** Streams text as fast as the client reads it. If the first chunk fails, its error becomes the response. */
+export function sendText(
   reply: FastifyReply,
   world: string,
   texts: AsyncGenerator<string>,
@@ -200,7 +248,7 @@ function send(
   });
 }
 
-/** Joins short texts. */
+/** Joins short strings into chunks. */
 async function* inChunks(texts: AsyncIterable<string>): AsyncGenerator<string> {
   let chunk = "";
   for await (const text of texts) {
@@ -229,7 +277,7 @@ async function* csvOf(
   for await (const row of cellsOf(found, records)) yield csvRow(row);
 }
 
-/** The rows of records in a table. */
+/** Yields the records' table rows. */
 async function* cellsOf(
   { columns, rowsOf }: Results<object>,
   records: AsyncIterable<object>,

@@ -3,7 +3,7 @@ import { serversOf } from "../../plugins/asyncapi/asyncapi-document.js";
 import { documentHandler } from "../../plugins/docs/docs.js";
 import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
 
-/** The websocket, for programs. */
+/** Serves the AsyncAPI document, which describes the websocket and the change feed. */
 const asyncapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
   app,
   { publicUrl },

@@ -9,7 +9,7 @@ const Health = Type.Object(
 
 const Ready = Type.Object({ status: OneOf("ready") }, { description: "The database answers." });
 
-/** Whether requests should be sent here, and whether they can be answered. */
+/** Health checks: whether requests should be sent to this server, and whether it can handle them. */
 const health: FastifyPluginAsyncTypebox = async (app) => {
   app.get(
     "/healthz",
@@ -25,7 +25,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async (_, reply) => {
-      // Without a serializer: the first answer of a start would wait until one is compiled.
+      // Bypasses the serializer, because the first response after startup would have to wait for
+      // the serializer's compilation.
       if (!app.draining) return reply.sendJson('{"status":"ok"}');
       reply.code(503);
       return reply.sendJson('{"status":"stopping"}');
@@ -45,7 +46,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       },
     },
     async () => {
-      // It fails with a 503, as every request that needs the database does.
+      // Without the database, this read fails with a 503, like every request that needs the
+      // database.
       await app.store.worlds.list({ limit: 1 });
       return { status: "ready" as const };
     },

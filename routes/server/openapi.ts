@@ -3,7 +3,7 @@ import { documentHandler } from "../../plugins/docs/docs.js";
 import { serversOf } from "../../plugins/openapi/openapi-document.js";
 import { headerRefs, responseRef } from "../../plugins/openapi/parts.js";
 
-/** The interface, for programs. */
+/** Serves the OpenAPI document, which describes the REST API. */
 const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
   app,
   { publicUrl },
@@ -32,7 +32,7 @@ const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
     },
     documentHandler("openapi.json", {
       adapt(built) {
-        // A program that has Foyer in its process may add routes.
+        // A program that embeds Foyer may have added routes.
         if (!app.isOpenapi(built)) return undefined;
         if (publicUrl === undefined) return built;
         return { ...built, servers: serversOf(publicUrl) };

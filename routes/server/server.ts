@@ -1,11 +1,11 @@
-import { randomUUID } from "node:crypto";
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import {
   createWorld as createFrom,
   deleteWorld,
   draftWorld,
-  signToken,
+  invitationLink,
+  inviteHost,
 } from "../../db/world-management.js";
 import { operator, tokenAuthor } from "../../plugins/auth/guard.js";
 import { responseRef } from "../../plugins/openapi/parts.js";
@@ -20,13 +20,10 @@ import { type ListOrder, readPage } from "../pages.js";
 
 const WORLDS = "/api/v1/worlds/";
 
-/** How many worlds are read at once. */
+/** Number of worlds per read. */
 const WORLDS_READ = 1000;
 
-/** How long the link to the console of a new world works. */
-const CONSOLE_LINK = "30d";
-
-/** The server's own API: with ADMIN_TOKEN, its operator creates, lists and deletes worlds. */
+/** The server's own API. With ADMIN_TOKEN, the server's operator creates, lists and deletes worlds. */
 const routes: FastifyPluginAsync<{ adminToken: string }> = async (app, { adminToken }) => {
   const config = { requires: operator(adminToken), operated: true } as const;
   app.get(WORLDS, { config, ...listWorlds });
@@ -57,7 +54,7 @@ const listWorlds = endpoint(
       BY_ID,
       async ({ page, pageSize, after: [id] = [] }) => {
         let after = id === undefined ? undefined : String(id);
-        // Earlier pages are skipped by their last ids.
+        // Skip the preceding pages by reading the worlds on them.
         for (let skip = (page - 1) * pageSize; skip > 0 && skip < count;) {
           const limit = Math.min(skip, WORLDS_READ);
           const skipped = await store.worlds.list({ ...(after !== undefined && { after }), limit });
@@ -82,7 +79,7 @@ const createWorld = endpoint(
     operationId: "createWorld",
     summary: "Create a world",
     description:
-      "The answer has the key of the world, and a link that opens its console for 30 days.",
+      "The answer has the key of the world, and a link that opens its console: that of an invitation with the role `admin`, which does not end.",
     tags: ["server"],
     body: ref(WorldDraft),
     response: { 201: ref(NewWorld) },
@@ -93,20 +90,22 @@ const createWorld = endpoint(
     const domain = body.domain ?? domainFor(id, address);
     const draft = draftWorld({ id, title, domain });
     const value = await createFrom(server.store, draft, template, operatorOf(request));
-    const token = await signToken(value, { uid: randomUUID(), expiresIn: CONSOLE_LINK });
-    const link = { address, world: id };
+    const host = await inviteHost(server.store, value, "", operatorOf(request));
     reply.code(201).header("location", `${address}${WORLDS}${id}/`);
     return {
       ...value,
       key: value.config.JWT_secrets[0]!,
-      links: { console: linkTo("console", { ...link, token }), event: linkTo("event", link) },
+      links: {
+        console: await invitationLink(value, host, address),
+        event: linkTo("event", { address, world: id }),
+      },
     };
   },
 );
 
 /**
- * The domain of a world for which none is given: its id in front of the host of the server.
- * @throws {InvalidData} if that is no domain.
+ * Returns a world's default domain: the world's id as a subdomain of the server's host.
+ * @throws {InvalidData} if the result is not a valid domain.
  */
 function domainFor(id: string, address: string): string {
   const domain = `${id}.${new URL(address).host}`;
@@ -130,7 +129,7 @@ const removeWorld = endpoint(
   },
 );
 
-/** The operator, as the log names the author of a write. */
+/** Returns the operator as the author of a write in the log. */
 const operatorOf = ({ headers }: FastifyRequest) => tokenAuthor(headers.authorization);
 
 export default routes;

@@ -1,8 +1,7 @@
-import { randomUUID } from "node:crypto";
 import type { FastifyPluginAsync } from "fastify";
 import { StoreError } from "../../db/contract/store.js";
 import { eventFaults } from "../../db/rules/program-checks.js";
-import { createWorld, draftWorld, signToken } from "../../db/world-management.js";
+import { createWorld, draftWorld, inviteHost, signInvitation } from "../../db/world-management.js";
 import { setupGuard, used } from "../../plugins/setup.js";
 import { linkTo } from "../../schemas/plain/links.js";
 import { domain as domainText, textFault } from "../../schemas/plain/texts.js";
@@ -11,16 +10,13 @@ import { InvalidData } from "../../schemas/validate.js";
 import { ref } from "../../schemas/values.js";
 import { endpoint } from "../endpoint.js";
 
-/** The first run of a server: the link in its terminal sets up an event. */
+/** First-run setup: redeems the link in the server's terminal to set up an event. */
 const routes: FastifyPluginAsync = async (app) => {
   const answers = { 429: { $ref: "#/components/responses/TooMany" } };
   const requires = setupGuard(app);
   const config = { requires, operated: true, answers } as const;
   app.post("/api/v1/setup/", { config, ...setUp });
 };
-
-/** How long the organizer stays signed in. */
-const SESSION = "30d";
 
 const setUp = endpoint(
   {
@@ -42,16 +38,12 @@ const setUp = endpoint(
         const { store } = server;
         return await createWorld(store, { ...draft, config }, template);
       } catch (error) {
-        // Another node was faster.
+        // Another node has already set up the event.
         const isTaken = error instanceof StoreError && error.problem === "taken";
         throw isTaken ? used() : error;
       }
     });
-    const token = await signToken(world, {
-      uid: randomUUID(),
-      profile: { display_name: name },
-      expiresIn: SESSION,
-    });
+    const token = await signInvitation(world, await inviteHost(server.store, world, name), "link");
     const link = { address, world: world.id };
     reply.code(201);
     return {
@@ -62,7 +54,10 @@ const setUp = endpoint(
   },
 );
 
-/** The part of `config` that a draft sets. @throws {InvalidData} */
+/**
+ * Returns the part of `config` that a draft sets.
+ * @throws {InvalidData} if the event's dates are invalid.
+ */
 function settingsOf({
   locale,
   timezone,
@@ -78,17 +73,21 @@ function settingsOf({
     ...(timezone !== undefined && { timezone }),
     ...(color !== undefined && { theme: { colors: { primary: color } } }),
     ...(starts_at !== undefined && { event }),
+    access: { published: false },
   };
 }
 
-/** The id of a world from its title; `event` for a title without Latin letters and digits. */
+/** Derives a world's id from its title. Returns `event` if the title has no Latin letters or digits. */
 function idOf(title: string): string {
   const plain = title.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   const words = plain.match(/[a-z0-9]+/g) ?? [];
   return words.join("-").slice(0, 50).replace(/-$/, "") || "event";
 }
 
-/** The domain of the first world: the host at which the organizer sets it up. */
+/**
+ * Returns the first world's domain: the host at which the organizer sets up the world, or localhost
+ * if this host is not a valid domain.
+ */
 function domainOf(address: string): string {
   const { host } = new URL(address);
   return textFault(domainText, host) === undefined ? host : "localhost";

@@ -12,28 +12,28 @@ import {
 import { compileValidator, InvalidData } from "../validate.js";
 import { OneOf, Text } from "../values.js";
 
-// The chat of a world in its document. Ids of events serve only inside the document:
-// an import gives new ones in the same order.
+// A world's chat in its document. Event ids are valid only inside the document: an import assigns
+// new ids in the same order.
 
 const EventId = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER });
 const Mark = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER });
 const Users = Type.Array(Uuid);
 
-/** A channel: the one of the room with the same id, or a direct one. */
+/** A channel: either the channel of the room with the same id, or a direct channel. */
 const ChannelCopy = Type.Object(
   {
     id: Uuid,
     ...optional({
-      /** The members of a direct channel, sorted. */
+      /** The ids of a direct channel's members, in ascending order. */
       direct: Users,
-      /** In the order of joining. */
+      /** In the order in which they joined. */
       members: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ hidden: Type.Boolean() }) },
           { additionalProperties: false },
         ),
       ),
-      /** Read pointers: see `Mark` of db/contract/chat-store.ts. */
+      /** Read marks: see `Mark` in db/contract/chat-store.ts. */
       readers: Type.Array(
         Type.Object(
           { user: Uuid, ...optional({ pointer: Mark, listed: Mark }) },
@@ -49,7 +49,7 @@ const ChannelCopy = Type.Object(
 );
 export type ChannelCopy = Static<typeof ChannelCopy>;
 
-/** An event. Without content, it has the content of its last edit, or is deleted. */
+/** An event. If an event has no content, its last edit provides the content, or the event was deleted. */
 const EventCopy = Type.Object(
   {
     id: EventId,
@@ -57,12 +57,12 @@ const EventCopy = Type.Object(
     type: OneOf("channel.message", "channel.member", "channel.poll"),
     timestamp: Text(time),
     ...optional({
-      /** Left out if the event has no sender. */
+      /** Omitted if the event has no sender. */
       sender: Uuid,
       content: JsonObject,
       deleted: Type.Boolean(),
       replaces: EventId,
-      /** The users who reacted, in order, by reaction. */
+      /** The users who reacted, in order, keyed by reaction. */
       reactions: Type.Record(Type.String(), Users),
     }),
   },
@@ -70,22 +70,22 @@ const EventCopy = Type.Object(
 );
 export type EventCopy = Static<typeof EventCopy>;
 
-/** The chat of a world. */
+/** A world's chat. */
 export interface ChatCopy {
-  /** The erased users in it. */
+  /** The erased users that the chat refers to. */
   erased?: string[];
   channels: ChannelCopy[];
-  /** In ascending order of their ids. */
+  /** In ascending order of id. */
   events: EventCopy[];
 }
 
-/** The longest content of an event, as JSON in UTF-16 units. */
+/** Maximum length of an event's content as JSON, in UTF-16 units. */
 const MAX_CONTENT = 64 * 1024;
 
-/** The most reactions of an event. */
+/** Maximum number of reactions to an event. */
 const MAX_REACTIONS = 1000;
 
-/** The longest reaction, in UTF-16 units: one emoji may join several. */
+/** Maximum length of a reaction, in UTF-16 units: an emoji may be a sequence of several characters. */
 const MAX_REACTION = 64;
 
 const checkChat = compileValidator(
@@ -102,8 +102,8 @@ const checkChannel = compileValidator(ChannelCopy);
 const checkEvent = compileValidator(EventCopy);
 
 /**
- * Checks the chat of a document, with all that it refers to.
- * @param note gets the faults of a part; it is at a dotted path.
+ * Checks a document's chat, including its references.
+ * @param note receives the faults in a part of the chat, with the part's dotted path.
  */
 export function checkChatCopy(
   chat: unknown,
@@ -142,13 +142,13 @@ export function checkChatCopy(
   });
 }
 
-/** The part that was read so far. */
+/** The part of the chat that has been checked so far. */
 interface Seen {
   known: ReadonlySet<unknown>;
   channels: Map<string, ChannelCopy>;
-  /** The fields that later events refer to, by id. */
+  /** The fields that later events depend on, by event id. */
   events: Map<number, { channel: string; isOriginal: boolean; lacks: boolean }>;
-  /** The id of the event before. */
+  /** The id of the previous event. */
   last: number;
 }
 
@@ -237,7 +237,7 @@ function noteEvent(event: EventCopy, seen: Seen): void {
   seen.events.set(id, {
     channel,
     isOriginal: type === "channel.message" && replaces === undefined,
-    // An edit may follow that has it. An edit without content reads as deleted.
+    // A later edit may provide the content. An edit without content counts as deleted.
     lacks: !content && !deleted && replaces === undefined,
   });
   const original = replaces === undefined ? undefined : seen.events.get(replaces);

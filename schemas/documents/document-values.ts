@@ -3,7 +3,7 @@ import { Expected, uuid } from "../plain/texts.js";
 import { InvalidData } from "../validate.js";
 import { Text } from "../values.js";
 
-// Values in the document of a world, and faults of them.
+// Values in a world's document, and faults in such values.
 
 export const Uuid = Text(uuid);
 
@@ -15,17 +15,17 @@ export const time = {
 
 export const JsonObject = Type.Record(Type.String(), Type.Unknown());
 
-/** Fields that may be left out. */
+/** Makes fields optional. */
 export const optional = <T extends Parameters<typeof Type.Object>[0]>(fields: T) =>
   Type.Partial(Type.Object(fields)).properties;
 
-/** The references from one part of a document to the rest. */
+/** The ids to which the parts of a document may refer. */
 export interface Referred {
   rooms: ReadonlySet<unknown>;
   users: ReadonlySet<unknown>;
 }
 
-/** A fault of one field. */
+/** Returns a fault in one field. */
 export const at = (field: string, message: string): InvalidData =>
   new InvalidData({ [field]: [message] });
 

@@ -1,100 +1,159 @@
 import { createHash } from "node:crypto";
-import type { Session, Speaker } from "../program/program.js";
+import type { Session, SessionChanges, Speaker } from "../program/program.js";
+import type { RoomTemplate } from "../plain/templates.js";
 import { UUID } from "../plain/texts.js";
 
-// A program as a document describes it: in Foyer's words, whatever its format was, but without
-// the ids of a world. `db/rules/program-import.ts` compares it with the program of a world.
+// A program as described by a document, in Foyer's terms regardless of the document's format. Only
+// Foyer's own JSON includes a world's ids. `db/rules/program-import.ts` compares the document with
+// a world's program.
 
-/** The most sessions, and the most speakers, of one document. */
+/** Maximum number of sessions, and of speakers, in one document. */
 export const MAX_ENTRIES = 5000;
 
-/** The most problems that an answer lists. */
+/** Maximum number of problems listed in a response. */
 export const MAX_PROBLEMS = 1000;
 
-/** The longest `import_id`, in characters. */
+/** Maximum length of an `import_id`, in characters. */
 const MAX_IMPORT_ID = 200;
 
-/** Where something is in a document: a line from 1, or a path such as `sessions.3`. */
-export interface Position {
+/** A position in a document: a line number from 1, or a path such as `sessions.3`. */
+export interface SourcePosition {
   line?: number;
   path?: string;
 }
 
-/** Something in a document that was left out or read in one of several ways. */
+/** A problem with a part of a document. The part was left out, or is ambiguous. */
 export interface ImportProblem {
   line?: number;
-  /** The title of the session in the document. */
+  /** The session's title in the document. */
   session?: string;
   message: string;
 }
 
-/** The fields of a session that a document may have. Times are in UTC with milliseconds. */
-export type SessionFields = Omit<Session, "id" | "room_id" | "speaker_ids" | "import_id">;
+/** The session fields that a document may contain. Times are in UTC with milliseconds. */
+export type SessionFields = Omit<
+  Session,
+  "id" | "room_id" | "speaker_ids" | "import_id" | "overrun"
+> &
+  Pick<SessionChanges, "overrun">;
 
-/** The fields of a speaker that a document may have. */
+/** The speaker fields that a document may contain. */
 export type SpeakerFields = Omit<Speaker, "id" | "import_id">;
 
-/**
- * A session of a document. A field that its format does not have is undefined, and an import
- * leaves it as it is in the world.
- */
+/** A session in a document. Fields that the format lacks are undefined, and an import leaves them unchanged. */
 export interface DocumentSession {
   fields: Partial<SessionFields> & { title: string };
-  /** Its id in a world. Only Foyer's own JSON has it. */
+  /** The session's id in a world. Only Foyer's own JSON includes this id. */
   id?: string;
-  /** What the source calls it. Sessions are matched by it. */
-  import_id: string;
-  /** Its room by name, by id, or none; undefined if the document does not say. */
-  room?: { name: string } | { id: string } | null;
-  /** The `key` of each speaker, in order; undefined if the format has no speakers. */
-  speakers?: string[];
-  position: Position;
-}
-
-/** A speaker of a document. */
-export interface DocumentSpeaker {
-  fields: Partial<SpeakerFields> & { name: string };
-  /** How sessions of the document refer to it. */
-  key: string;
-  /** Its id in a world. Only Foyer's own JSON has it. */
-  id?: string;
-  /** What the source calls it. Speakers are matched by it. */
+  /** The source's name for the session, used to match sessions. */
   import_id: string;
   /**
-   * How an entry of the world is found beside by `import_id`: by its name if only one has it, as the
-   * source calls it nothing else; or only with this name, as the source's id is a number.
+   * The session's room, by name or id; null if the session has no room, and undefined if the
+   * document does not specify the room.
    */
-  known_by?: "name" | "id and name";
-  /** What an earlier import may have called it, if it is known by id and name. */
-  import_ids?: readonly string[];
-  position: Position;
+  room?: { name: string } | { id: string } | null;
+  /** Each speaker's `key`, in order; undefined if the format has no speakers. */
+  speakers?: string[];
+  position: SourcePosition;
 }
 
-/** A document that was read whole. */
+/** A speaker in a document. */
+export interface DocumentSpeaker {
+  fields: Partial<SpeakerFields> & { name: string };
+  /** The key by which the document's sessions refer to the speaker. */
+  key: string;
+  /** The speaker's id in a world. Only Foyer's own JSON includes this id. */
+  id?: string;
+  /** The source's name for the speaker, used to match speakers. */
+  import_id: string;
+  /**
+   * How to match the speaker if the `import_id` alone is not enough. "name": the source has no ids,
+   * so a speaker also matches by name if the name is unique in the world. "id and name": the
+   * source's ids are plain numbers, so an id matches only together with the same name.
+   */
+  known_by?: "name" | "id and name";
+  /** The `import_id`s that earlier imports may have used, if the speaker is known by id and name. */
+  import_ids?: readonly string[];
+  position: SourcePosition;
+}
+
+/** A completely parsed document. */
 export interface ProgramDocument {
   sessions: DocumentSession[];
   speakers: DocumentSpeaker[];
-  /** What the parser left out or had to decide. */
+  /** The problems found by the parser: parts that the parser left out or had to interpret. */
   problems: ImportProblem[];
-  /** Whether its format says exactly what a program has. Only Foyer's own JSON does. */
+  /** Whether the format represents programs exactly. Only Foyer's own JSON does. */
   isExact?: true;
-  /** Whether its format has one link for a session, without a title, as calendars have. */
+  /** Whether the format has only one, untitled link per session, as calendars do. */
   hasOneLink?: true;
-  /** How many more problems there are. */
+  /** The number of problems that are not in `problems`. */
   unlisted?: number;
 }
 
-/** How an import treats what only one of document and world has. */
+/**
+ * How an import treats rooms that exist only in the document and imported sessions that exist only
+ * in the world, and whether the import changes anything.
+ */
 export interface ImportOptions {
-  /** Make the rooms that the document names and the world lacks. */
+  /** Create rooms that the document names and the world lacks. */
   createRooms?: boolean;
-  /** Delete imported sessions that the document no longer has. */
+  /** Delete imported sessions that are no longer in the document. */
   removeMissing?: boolean;
-  /** Change nothing, and answer what would happen. */
+  /** Change nothing, but return the changes that the import would make. */
   dryRun?: boolean;
+  /** Return what changes, record by record. */
+  lists?: boolean;
+  /** Keep what was changed by hand since the last import, except in the records that `choices` name. */
+  keepEdits?: boolean;
+  choices?: ImportChoices | undefined;
 }
 
-/** What an import did, or would do. The numbers count sessions and rooms. */
+/** What an organizer decided about a document. */
+export interface ImportChoices {
+  /** What a room of the document is: a room of the world, or a new one. */
+  rooms?: readonly {
+    name: string;
+    room_id?: string;
+    template?: RoomTemplate;
+    /** The id of a room whose modules and rules the new one gets. */
+    like?: string;
+  }[];
+  /** Who a speaker of the document is. */
+  speakers?: readonly { name: string; speaker_id: string }[];
+  /** The sessions and speakers whose hand-made changes are replaced. */
+  replace?: readonly string[];
+}
+
+/** A field that an import changes. Rooms and speakers are named, and long texts are cut. */
+export interface ImportedField {
+  field: string;
+  before: unknown;
+  after: unknown;
+  /** Set if the field was changed by hand since the last import. */
+  edited?: true;
+  /** Set if the import keeps what was changed by hand. */
+  kept?: true;
+}
+
+interface ImportedRecord {
+  change: "created" | "updated" | "deleted" | "kept";
+  /** The id of a record of the world. */
+  id?: string;
+  line?: number;
+  fields: ImportedField[];
+}
+
+/** What an import changes, record by record. */
+export interface ImportLists {
+  sessions: (ImportedRecord & { title: string })[];
+  /** New speakers have the speakers of the world whose names are near. */
+  speakers: (ImportedRecord & { name: string; near: { id: string; name: string }[] })[];
+  /** The rooms of the document that the world lacks, with the number of their sessions. */
+  rooms: { name: string; sessions: number; near: { id: string; name: string }[] }[];
+}
+
+/** The effects of an import or a dry run. `rooms_created` counts rooms; all other numbers count sessions. */
 export interface ImportResult {
   created: number;
   updated: number;
@@ -102,30 +161,31 @@ export interface ImportResult {
   deleted: number;
   rooms_created: number;
   problems: ImportProblem[];
+  changes?: ImportLists;
 }
 
-/** An `import_id` that fits: one that is too long becomes a hash of itself. */
+/** Limits an `import_id` to the maximum length, by replacing a longer id with a hash. */
 export const importId = (source: string): string =>
   [...source].length > MAX_IMPORT_ID
     ? `sha256:${createHash("sha256").update(source).digest("hex")}`
     : source;
 
-/** The `import_id` of a session that its source gives no name: its title and its start. */
+/** Returns the `import_id` for a session to which the source assigns no id: the session's start and title. */
 export const importIdByStart = (title: string, startsAt?: string | null) =>
   importId(startsAt ? `${startsAt} ${title}` : title);
 
-/** What is equal of names that mean the same room or person. */
+/** Normalizes a name, so that variants of the same room's or person's name are equal. */
 export const nameKey = (name: string): string =>
   name.trim().normalize("NFC").toLowerCase().replace(/\s+/gu, " ");
 
-/** The namespace of {@link guidOf}: a random UUID. */
+/** The namespace for {@link guidOf}: a random UUID. */
 const NAMESPACE = Buffer.from("7d1f0b5a3c864e0f9a6b52c8e41d7f93", "hex");
 
 const IS_UUID = new RegExp(`^${UUID}$`);
 
 /**
- * The UUID of a session or a speaker in exports: its `import_id`, or one made from that (RFC 9562,
- * version 5), or its id if it was made by hand.
+ * Returns the UUID of a session or speaker for exports: the `import_id` if it is a UUID, or else a
+ * UUID derived from the `import_id` (RFC 9562, version 5). Without an `import_id`, returns the id.
  */
 export function guidOf({ id, import_id }: { id: string; import_id: string | null }): string {
   if (import_id === null) return id;

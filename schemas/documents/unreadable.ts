@@ -1,22 +1,22 @@
 import type { Faults } from "../errors.js";
 import { InvalidData } from "../validate.js";
-import type { Position } from "./program-document.js";
+import type { SourcePosition } from "./program-document.js";
 
-// Apart from the document, which the thread that writes to SQLite loads: a check of schemas
-// brings two hundred modules.
+// Separate from the document module, because the SQLite writer thread loads that module: schema
+// validation would pull in two hundred other modules.
 
-/** A document that cannot be read, with the line or the path where it breaks. */
+/** Thrown if a document cannot be parsed. Includes the line or path of the fault. */
 export class UnreadableDocument extends InvalidData {
   /**
-   * @param position a path names the field of the message; a line begins the message.
+   * @param position a path becomes the field of the message; a line is prefixed to the message.
    * @param message a sentence.
    */
-  constructor(position: Position, message: string) {
+  constructor(position: SourcePosition, message: string) {
     super(faultsOf(position, message));
   }
 }
 
-function faultsOf({ line, path }: Position, message: string): Faults {
+function faultsOf({ line, path }: SourcePosition, message: string): Faults {
   const sentence = line === undefined ? message : `Line ${line}: ${message}`;
   return { [path ?? "non_field_errors"]: [sentence] };
 }

@@ -13,9 +13,9 @@ import { uuid } from "../plain/texts.js";
 import { compileValidator, type InvalidData } from "../validate.js";
 import { List, OneOf, Text, TextOrNull } from "../values.js";
 
-// The questions and polls of a world in its document, the oldest first.
+// A world's questions and polls in its document, oldest first.
 
-/** The longest text, in characters: no message over a websocket is longer. */
+/** Maximum length of a question, poll or option, in characters: websocket messages cannot be longer. */
 const MAX_TEXT = 1024 * 1024;
 
 const content = Text({ minLength: 1, maxLength: MAX_TEXT });
@@ -28,12 +28,12 @@ const QuestionCopy = Type.Object(
     state: OneOf("mod_queue", "visible", "archived"),
     timestamp: Text(time),
     ...optional({
-      /** Left out for an erased user, or without an author or editor. */
+      /** Omitted for an erased user, or if there is no author or editor. */
       sender: Uuid,
       moderator: Uuid,
       answered: Type.Boolean(),
       is_pinned: Type.Boolean(),
-      /** The users who vote for it; null for each erased one. */
+      /** The users who voted for the question; null for erased users. */
       votes: Type.Array(TextOrNull(uuid)),
     }),
   },
@@ -59,14 +59,14 @@ const PollCopy = Type.Object(
     ...optional({
       is_pinned: Type.Boolean(),
       /**
-       * The votes at the moment when the poll was closed or archived, by the id of an option,
-       * which may be deleted by now. Left out, the ballots are counted.
+       * The votes when the poll was closed or archived, by option id. An option may have been
+       * deleted since. If `results` is omitted, the ballots are counted.
        */
       results: Type.Record(
         Type.String(),
         Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }),
       ),
-      /** A ballot without a user belongs to an erased one. */
+      /** A ballot without a user was cast by a user who has since been erased. */
       ballots: Type.Array(
         Type.Object(
           {
@@ -88,7 +88,7 @@ const checkId = compileValidator(Uuid);
 
 type Check = (entry: unknown) => InvalidData | undefined;
 
-/** Makes a check of the questions of a document. It gets one after the other. */
+/** Returns a stateful check, which must receive a document's questions one by one. */
 export function questionChecker({ rooms, users }: Referred): Check {
   const placeFault = placeChecker(rooms);
   return (entry) => {
@@ -105,7 +105,7 @@ export function questionChecker({ rooms, users }: Referred): Check {
   };
 }
 
-/** Makes a check of the polls of a document. It gets one after the other. */
+/** Returns a stateful check, which must receive a document's polls one by one. */
 export function pollChecker({ rooms, users }: Referred): Check {
   const placeFault = placeChecker(rooms);
   const known = new Set<string>();
@@ -132,7 +132,7 @@ export function pollChecker({ rooms, users }: Referred): Check {
   };
 }
 
-/** Makes a check of the common fields of questions and polls. */
+/** Returns a stateful check for the fields that questions and polls have in common. */
 function placeChecker(rooms: ReadonlySet<unknown>) {
   const known = new Set<string>();
   const pinnedIn = new Set<string>();
@@ -152,7 +152,10 @@ function placeChecker(rooms: ReadonlySet<unknown>) {
   };
 }
 
-/** Each user votes once. Erased users are null and cannot be distinguished. */
+/**
+ * Returns a fault if a voter is unknown, or voted more than once. Erased users are null, and
+ * therefore indistinguishable.
+ */
 function votersFault(
   voters: readonly (string | null)[],
   users: ReadonlySet<unknown>,
@@ -182,7 +185,10 @@ function resultsFault({ state, results }: PollCopy): InvalidData | undefined {
     : undefined;
 }
 
-/** The type of a poll may have changed since, so a ballot may have several options in any. */
+/**
+ * Returns a fault in the ballots' options. A ballot may have several options regardless of the
+ * poll's type, because the type may have changed since.
+ */
 function choicesFault({ options, ballots = [] }: PollCopy): InvalidData | undefined {
   const known = new Set(options.map(({ id }) => id));
   for (const [i, { options: chosen }] of ballots.entries()) {

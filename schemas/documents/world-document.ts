@@ -2,14 +2,14 @@ import { Type, type Static } from "@sinclair/typebox";
 import { type ChatCopy, checkChatCopy } from "./chat-history.js";
 import { at, JsonObject, time, UNKNOWN_USER, Uuid } from "./document-values.js";
 import type { Faults } from "../errors.js";
-import { RoomDraft } from "../rooms.js";
+import { checkModules, RoomDraft } from "../rooms.js";
 import { compileValidator, InvalidData } from "../validate.js";
 import { type PollCopy, pollChecker, type QuestionCopy, questionChecker } from "./votes-copy.js";
 import { Expected, title, tokenId, uid } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 import { World } from "../worlds.js";
 
-/** The number of changes. With it, a copy on another server has the same `ETag`. */
+/** The number of changes so far. It preserves the `ETag` when a world is copied to another server. */
 const revision = Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }));
 
 const WorldRecord = Type.Object(
@@ -19,7 +19,7 @@ const WorldRecord = Type.Object(
 
 const JsonObjectOrNull = Type.Union([JsonObject, Type.Null()], { [Expected]: "an object or null" });
 
-/** A room as it is created: without a `domain`, it shows the world's. */
+/** A room, in the form in which rooms are created. A room without a `domain` uses the world's domain. */
 const RoomRecord = Type.Object(
   {
     id: Uuid,
@@ -39,11 +39,11 @@ const RoomRecord = Type.Object(
     ).properties,
     revision,
   },
-  { additionalProperties: false },
+  { ...checkModules, additionalProperties: false },
 );
 export type RoomRecord = Static<typeof RoomRecord>;
 
-/** A user with exactly one of the two names, and the users it blocks. */
+/** A user with either a `token_id` or a `client_id`, and the ids of the users whom the user blocks. */
 const UserCopy = Type.Object(
   {
     id: Uuid,
@@ -77,7 +77,7 @@ const AnnouncementCopy = Type.Object(
 );
 export type AnnouncementCopy = Static<typeof AnnouncementCopy>;
 
-/** A world with its keys and all that it holds but files, to be moved to another server. */
+/** A world with its keys and all of its contents except files, used to move the world to another server. */
 export interface WorldCopy {
   world: Static<typeof WorldRecord>;
   rooms: RoomRecord[];
@@ -90,7 +90,7 @@ export interface WorldCopy {
 
 const FORMAT = "foyer.world";
 
-/** The version of these documents, which were written before exports had rows. */
+/** The latest version of this format, which predates exports with rows. */
 const VERSION = 1;
 
 const Head = Type.Object(
@@ -104,14 +104,14 @@ const checkRoom = compileValidator(RoomRecord);
 const checkUser = compileValidator(UserCopy);
 const checkAnnouncement = compileValidator(AnnouncementCopy);
 
-/** For how many fields messages are given. */
+/** Maximum number of fields with messages in an error. */
 const MAX_FAULTS = 20;
 
-/** The checks of a world and its rooms. */
+/** Validators for worlds and rooms. */
 export const recordFaults = { world: checkWorld, room: checkRoom };
 
 /**
- * Reads a document of this version or an older one.
+ * Reads a document in this version or an earlier version of the format.
  * @throws {InvalidData} with the same messages as the API.
  */
 export function readWorldDocument(document: unknown): WorldCopy {
@@ -124,7 +124,7 @@ export function readWorldDocument(document: unknown): WorldCopy {
   }
   const faults: Faults = {};
   let count = 0;
-  // Each part is checked alone, so that the limits of the API apply.
+  // Each part is checked separately, so that the API's limits apply.
   const note = (path: string, found: InvalidData | undefined) => {
     for (const [field, messages] of Object.entries(found?.faults ?? {})) {
       if (++count > MAX_FAULTS) return;
@@ -166,7 +166,7 @@ export function readWorldDocument(document: unknown): WorldCopy {
   } as WorldCopy;
 }
 
-/** Checks users, including rules that the schema of one user cannot express. */
+/** Returns a check for users. The check includes rules that a single user's schema cannot express. */
 function userChecker(users: unknown) {
   const ids = idsOf(users);
   return (user: unknown): InvalidData | undefined => {
@@ -181,7 +181,7 @@ function userChecker(users: unknown) {
   };
 }
 
-/** The ids in a list that may have anything in it. */
+/** Returns the ids in an unvalidated list. */
 const idsOf = (list: unknown): Set<unknown> =>
   new Set(Array.isArray(list) ? list.map((entry) => (entry as { id?: unknown } | null)?.id) : []);
 

@@ -2,10 +2,11 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Expected } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { onChannel } from "./errors.js";
+import { HeldMessage } from "./held.js";
 import { PublicUser } from "./users.js";
 import { AnyObject, command, Empty, Id, Payload, some } from "./values.js";
 
-/** The keys that the content of a message of each type has. */
+/** The keys of message content, by content type. */
 export const CONTENT_KEYS = {
   text: ["body"],
   files: ["files", "body"],
@@ -14,8 +15,8 @@ export const CONTENT_KEYS = {
 } as const;
 
 /**
- * The keys that content of every type may have: `local_id` and `client` name the message for
- * its sender, `reply_to` the message that it answers.
+ * The keys allowed in content of every type. `local_id` and `client` identify the message for its
+ * sender, and `reply_to` identifies the message that is being replied to.
  */
 export const COMMON_KEYS: readonly string[] = [
   "type",
@@ -26,10 +27,10 @@ export const COMMON_KEYS: readonly string[] = [
   "preview_card",
 ];
 
-/** The keys that a file of a message may have. */
+/** The keys allowed in a message's files. */
 export const FILE_KEYS: readonly string[] = ["url", "name", "mimeType"];
 
-/** How many files a message may have. */
+/** Maximum number of files in a message. */
 export const MAX_FILES = 100;
 
 const eventId = Type.Integer({ minimum: 1 });
@@ -64,7 +65,7 @@ const users = Type.Record(Type.String(), PublicUser, {
     "By id: the users of the event or of the page that this connection does not know yet.",
 });
 
-/** An event of a channel. */
+/** An event in a channel. */
 export const SentEvent = Type.Object(eventFields, { additionalProperties: false });
 export type SentEvent = Static<typeof SentEvent>;
 
@@ -104,7 +105,7 @@ const stateFields = {
   }),
 };
 
-/** A channel as the answer to a subscription has it. */
+/** A channel in the response to a subscription. */
 export const ChannelState = Type.Object(
   {
     ...stateFields,
@@ -123,8 +124,8 @@ const channel = Type.Optional(Id);
 const ChannelName = Payload({ channel });
 
 /**
- * The id of an event as clients send it. Decimal text is accepted. Some clients mean
- * the newest events by 2^63 - 1, which no double holds.
+ * An event id as sent by clients. Decimal text is accepted, because some clients request the newest
+ * events with 2^63 - 1, which no double can represent.
  */
 const EventId = Type.Unsafe<number | string>(
   Type.Union([Type.Integer({ minimum: 0, maximum: 2 ** 63 }), Text({ pattern: "^[0-9]{1,19}$" })], {
@@ -175,11 +176,24 @@ export const chatCommands = {
       content: AnyObject,
       replaces: Type.Optional(Type.Unknown({ description: "The id of an event, or null." })),
     }),
-    result: Type.Object({ event: SentEvent }, { additionalProperties: false }),
+    result: Type.Object(
+      {
+        event: Type.Optional(SentEvent),
+        held: Type.Optional(
+          Type.Unsafe<HeldMessage>({
+            ...HeldMessage,
+            description: "Instead of the event: the message waits for a moderator.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     errors: [
       ...onChannel,
       "protocol.denied",
       "chat.unknown_event",
+      "chat.slow_mode",
+      "chat.blocked_word",
       "chat.empty",
       "chat.unsupported_event_type",
       "chat.unsupported_content_type",

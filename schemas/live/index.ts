@@ -1,28 +1,40 @@
 import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { announcementCommands, announcementPushes, SentAnnouncement } from "./announcements.js";
+import { callCommands, callPushes } from "./calls.js";
+import { captionCommands, captionPushes } from "./captions.js";
 import { chatCommands, chatPushes, SentChannel } from "./chat.js";
+import { heldCommands, heldPushes } from "./held.js";
 import { pollCommands, pollPushes } from "./polls.js";
-import { programCommands, programPushes } from "./program.js";
+import { programCommands, programPushes, sessionCommands } from "./program.js";
 import { questionCommands, questionPushes } from "./questions.js";
+import { ratingCommands } from "./ratings.js";
 import { recordCommands } from "./records.js";
+import { reportCommands, reportPushes } from "./reports.js";
+import { screenCommands, screenPushes } from "./screens.js";
 import { roomCommands, roomPushes } from "./rooms.js";
-import { OwnUser, userCommands, userPushes } from "./users.js";
+import { guestCommands, OwnUser, userCommands, userPushes } from "./users.js";
 import { worldCommands, worldPushes, WorldState } from "./world.js";
 export * from "./announcements.js";
+export * from "./calls.js";
+export * from "./captions.js";
 export * from "./chat.js";
+export * from "./held.js";
 export { LiveProblem, Login } from "./values.js";
 export * from "./polls.js";
 export * from "./program.js";
 export * from "./questions.js";
+export * from "./ratings.js";
 export * from "./records.js";
+export * from "./reports.js";
 export * from "./rooms.js";
+export * from "./screens.js";
 export * from "./users.js";
 export * from "./world.js";
 
-// The schemas of the websocket. live/ declares the permission and the handler of each
-// command; the AsyncAPI document and the types of the client follow from here.
+// The websocket's schemas. live/ declares each command's permission and handler. The AsyncAPI
+// document and the client's types are derived from these schemas.
 
-/** Everything that a client needs at once, in the answer to `authenticate`. */
+/** The response to `authenticate`: everything that a client needs to start. */
 export const Authenticated = Type.Object(
   {
     "user.config": OwnUser,
@@ -46,20 +58,28 @@ export const Authenticated = Type.Object(
 );
 export type Authenticated = Static<typeof Authenticated>;
 
-/** Every command by its name. */
+/** The schemas of all commands, by name. */
 export const commands = {
   ...userCommands,
+  ...guestCommands,
   ...worldCommands,
   ...recordCommands,
   ...roomCommands,
   ...announcementCommands,
   ...chatCommands,
+  ...heldCommands,
+  ...reportCommands,
   ...questionCommands,
   ...pollCommands,
   ...programCommands,
+  ...sessionCommands,
+  ...ratingCommands,
+  ...callCommands,
+  ...screenCommands,
+  ...captionCommands,
 };
 
-/** The data of every push, by its name. */
+/** The schemas of all pushes, by name. */
 export const pushes = {
   authenticated: { summary: "The answer to authenticate", data: Authenticated },
   "connection.reload": {
@@ -71,9 +91,14 @@ export const pushes = {
   ...roomPushes,
   ...announcementPushes,
   ...chatPushes,
+  ...heldPushes,
+  ...reportPushes,
   ...questionPushes,
   ...pollPushes,
   ...programPushes,
+  ...callPushes,
+  ...screenPushes,
+  ...captionPushes,
 } as const satisfies Record<string, { summary: string; data: TSchema }>;
 
 /** The types of {@link commands}. */

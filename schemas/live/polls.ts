@@ -1,12 +1,142 @@
-import { type Static, Type } from "@sinclair/typebox";
+import { type Static, type TSchema, Type } from "@sinclair/typebox";
 import { MAX_OPTIONS } from "../plain/limits.js";
-import { uuid, visible } from "../plain/texts.js";
+import {
+  MAX_LABEL,
+  POLL_KINDS,
+  type PollResults,
+  type PollSummary,
+  type SentSettings,
+} from "../plain/polls.js";
+import { Expected, uuid, visible } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { onRoom } from "./errors.js";
+import { PublicUser } from "./users.js";
 import { command, Empty, Id, Payload, RoomName, roomName, some, Whole } from "./values.js";
 
+// The client's types name them.
+export type {
+  CountedWord,
+  PollResults,
+  PollSettings,
+  PollSummary,
+  PollType,
+  RankResults,
+  ScaleResults,
+  SentSettings,
+  TextResults,
+  WordResults,
+  WrittenAnswer,
+} from "../plain/polls.js";
+
 const State = OneOf("draft", "open", "closed", "archived");
-const PollType = OneOf("choice", "multi");
+const PollType = OneOf(...POLL_KINDS);
+
+const Count = Type.Integer({ minimum: 0 });
+const people = Type.Integer({ minimum: 0, description: "How many people take part." });
+const more = Type.Optional(Type.Boolean({ description: "Whether there are others." }));
+const hidden = Type.Optional(
+  Type.Boolean({ description: "Whether a manager hid it; sent to managers only." }),
+);
+
+/** The results of words, texts, scales and rankings. */
+export const Summary = Type.Unsafe<PollSummary>(
+  Type.Union(
+    [
+      Type.Object(
+        {
+          people,
+          words: Type.Array(
+            Type.Object(
+              { text: Type.String(), count: Count, hidden },
+              { additionalProperties: false },
+            ),
+            { description: "The 100 most frequent ones, by spelling without case and accents." },
+          ),
+          more,
+        },
+        { additionalProperties: false },
+      ),
+      Type.Object(
+        {
+          people,
+          answers: Type.Array(
+            Type.Object(
+              {
+                id: Text({ format: "uuid" }),
+                text: Type.String(),
+                user: Type.Optional(
+                  Type.String({
+                    description: "The author; sent to managers only, unless polls are anonymous.",
+                  }),
+                ),
+                at: Text({ format: "date-time" }),
+                hidden,
+                held: Type.Optional(
+                  Type.Boolean({
+                    description: "Whether it waits for a manager; sent to managers only.",
+                  }),
+                ),
+              },
+              { additionalProperties: false },
+            ),
+            { description: "The newest 200." },
+          ),
+          more,
+        },
+        { additionalProperties: false },
+      ),
+      Type.Object(
+        {
+          people,
+          counts: Type.Record(Type.String(), Count, { description: "By value." }),
+          average: Type.Unsafe<number | null>({ type: ["number", "null"] }),
+        },
+        { additionalProperties: false },
+      ),
+      Type.Object(
+        {
+          people,
+          scores: Type.Record(Type.String(), Count, {
+            description: "The points by the id of the option.",
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ],
+    { description: "The results of words, texts, scales and rankings." },
+  ),
+);
+
+/** The settings of a poll's kind. */
+const settings = {
+  answers: Type.Optional(
+    Type.Integer({ description: "How many words (1 to 5) or texts (1 to 5) a person may send." }),
+  ),
+  length: Type.Optional(
+    Type.Integer({ description: "The most characters of a word (1 to 40) or text (1 to 500)." }),
+  ),
+  hold: Type.Optional(
+    Type.Boolean({ description: "Whether a manager decides about each text before it shows." }),
+  ),
+  min: Type.Optional(Type.Integer({ description: "The lowest value of a scale: 0 or 1." })),
+  max: Type.Optional(Type.Integer({ description: "The highest value of a scale: 2 to 10." })),
+  min_label: Type.Optional(Text({ maxLength: MAX_LABEL })),
+  max_label: Type.Optional(Text({ maxLength: MAX_LABEL })),
+  seconds: Type.Optional(
+    Type.Integer({ description: "How long a quiz is open: 5 to 300, or without an end." }),
+  ),
+};
+
+const orNull = (schema: TSchema): TSchema =>
+  Type.Optional(
+    Type.Union([schema, Type.Null()], { [Expected]: "of the setting's type, or null" }),
+  );
+
+const Settings = Type.Unsafe<SentSettings>(
+  Payload(Object.fromEntries(Object.entries(settings).map(([name, it]) => [name, orNull(it)])), {
+    description: "The settings of the kind of poll. Null stands for the default.",
+  }),
+);
 
 const fields = {
   id: Text({ format: "uuid" }),
@@ -14,26 +144,41 @@ const fields = {
   state: State,
   timestamp: Text({ format: "date-time" }),
   room_id: Text({ format: "uuid" }),
-  /** Only clients that logged in with `changes: true` get it. */
+  /** Sent only to clients that logged in with `changes: true` or with `poll_kinds`. */
   poll_type: Type.Optional(PollType),
+  settings: Type.Optional(
+    Type.Object(settings, {
+      additionalProperties: false,
+      description: "Sent to clients that logged in with `poll_kinds`.",
+    }),
+  ),
+  ends_at: Type.Optional(
+    Text({ format: "date-time", description: "When a quiz ends that has opened." }),
+  ),
   is_pinned: Type.Boolean({ description: "At most one of a room is." }),
   options: Type.Array(
     Type.Object(
-      { id: Text({ format: "uuid" }), content: Type.String(), order: Type.Integer() },
+      {
+        id: Text({ format: "uuid" }),
+        content: Type.String(),
+        order: Type.Integer(),
+        correct: Type.Optional(
+          Type.Boolean({
+            description: "Of a quiz: for managers, and for everybody once the poll is closed.",
+          }),
+        ),
+      },
       { additionalProperties: false },
     ),
     { description: "By order." },
   ),
   results: Type.Optional(
-    Type.Unsafe<Record<string, number> | never[]>(
+    Type.Unsafe<PollResults>(
       Type.Union(
-        [
-          Type.Record(Type.String(), Type.Integer({ minimum: 0 })),
-          Type.Array(Type.Never(), { maxItems: 0 }),
-        ],
+        [Summary, Type.Record(Type.String(), Count), Type.Array(Type.Never(), { maxItems: 0 })],
         {
           description:
-            "The votes by the id of the option; an empty list without options. Left out for users who may not see them.",
+            "The votes by the id of the option, an empty list without options, or a summary of words, texts, values or ranks. Left out for users who may not see them.",
         },
       ),
     ),
@@ -49,8 +194,12 @@ export const ListedPoll = Type.Object(
   {
     ...fields,
     answers: Type.Optional(
-      Type.Array(Type.String(), { description: "The ids of the options that the caller chose." }),
+      Type.Array(Type.String(), {
+        description:
+          "The ids of the options that the caller chose, or the caller's words or texts.",
+      }),
     ),
+    value: Type.Optional(Type.Integer({ description: "The caller's value on the scale." })),
   },
   { additionalProperties: false },
 );
@@ -58,6 +207,8 @@ export type ListedPoll = Static<typeof ListedPoll>;
 
 const content = Text(visible);
 const order = Type.Optional(Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }));
+
+const correct = Type.Optional(Type.Boolean({ description: "Of the options of a quiz." }));
 
 const Result = Type.Object({ poll: SentPoll }, { additionalProperties: false });
 
@@ -67,12 +218,13 @@ export const pollCommands = {
     payload: Payload({
       ...roomName,
       content,
-      options: Type.Optional(List(Payload({ content, order }), MAX_OPTIONS)),
+      options: Type.Optional(List(Payload({ content, order, correct }), MAX_OPTIONS)),
       state: Type.Optional(State),
       poll_type: Type.Optional(PollType),
+      settings: Type.Optional(Settings),
     }),
     result: Result,
-    errors: [...onRoom, "poll.inactive"],
+    errors: [...onRoom, "poll.inactive", "chat.blocked_word"],
     example: {
       ...some.room,
       content: "Tea or coffee?",
@@ -97,6 +249,7 @@ export const pollCommands = {
             ),
             content: Type.Optional(content),
             order,
+            correct,
           }),
           MAX_OPTIONS,
           {
@@ -107,9 +260,10 @@ export const pollCommands = {
       ),
       is_pinned: Type.Optional(Type.Boolean()),
       poll_type: Type.Optional(PollType),
+      settings: Type.Optional(Settings),
     }),
     result: Result,
-    errors: [...onRoom, "poll.inactive", "poll.unknown"],
+    errors: [...onRoom, "poll.inactive", "poll.unknown", "poll.closed", "chat.blocked_word"],
     example: { ...some.room, id: some.poll, state: "open" },
   }),
   "poll.delete": command({
@@ -123,14 +277,29 @@ export const pollCommands = {
     example: { ...some.room, id: some.poll },
   }),
   "poll.vote": command({
-    summary: "Votes in an open poll instead of an earlier vote",
+    summary: "Votes in an open poll instead of an earlier vote, or once in a quiz",
     payload: Payload({
       ...roomName,
       id: Id,
-      options: List(Text(uuid), 1000, {
-        description:
-          "The ids of options; ids of other options are skipped. Only an empty list withdraws the vote.",
-      }),
+      options: Type.Optional(
+        List(Text(uuid), 1000, {
+          description:
+            "The ids of options, in a ranking in order; choice and multi skip ids of other options. Only an empty list withdraws the vote.",
+        }),
+      ),
+      value: Type.Optional(
+        Type.Unsafe<number | null>(
+          Type.Union([Type.Number(), Type.Null()], {
+            description: "A value of the scale; null withdraws the vote.",
+            [Expected]: "a number or null",
+          }),
+        ),
+      ),
+      answers: Type.Optional(
+        List(Text(), 1000, {
+          description: "The words or texts; an empty list withdraws the vote.",
+        }),
+      ),
     }),
     result: Result,
     errors: [...onRoom, "poll.inactive", "poll.unknown", "poll.vote"],
@@ -141,7 +310,7 @@ export const pollCommands = {
     payload: RoomName,
     result: Type.Array(ListedPoll, {
       description:
-        "The oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more.",
+        "The oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more. Their results have 1 MiB of words and texts at most, those of the newest polls first.",
     }),
     errors: [...onRoom, "poll.inactive"],
     example: some.room,
@@ -152,6 +321,57 @@ export const pollCommands = {
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
     errors: [...onRoom, "poll.unknown"],
     example: { ...some.room, id: some.poll },
+  }),
+  "poll.answers.hide": command({
+    summary: "Hides a word or a text from results, or shows it",
+    payload: Payload({
+      ...roomName,
+      id: Id,
+      answer: Text({ description: "The id of a text, or a word in any spelling." }),
+      hidden: Type.Boolean(),
+    }),
+    result: Empty,
+    errors: [...onRoom, "poll.inactive", "poll.unknown"],
+    example: { ...some.room, id: some.poll, answer: "coffee", hidden: true },
+  }),
+  "poll.leaderboard": command({
+    summary: "The best players of the room's closed quizzes",
+    payload: RoomName,
+    result: Type.Object(
+      {
+        players: Type.Array(
+          Type.Object(
+            {
+              user: Type.Unsafe<Static<typeof PublicUser> | { name: string }>(
+                Type.Union([
+                  PublicUser,
+                  Type.Object(
+                    { name: Type.String({ description: "Such as Guest 12." }) },
+                    { additionalProperties: false },
+                  ),
+                ]),
+              ),
+              points: Type.Integer({ minimum: 0, description: "How many answers were correct." }),
+              seconds: Type.Number({ minimum: 0, description: "How long these answers took." }),
+            },
+            { additionalProperties: false },
+          ),
+          { description: "The best 20." },
+        ),
+        me: Type.Optional(
+          Type.Object(
+            { place: Type.Integer({ minimum: 1 }), points: Type.Integer({ minimum: 0 }) },
+            {
+              additionalProperties: false,
+              description: "Players with equal results share a place.",
+            },
+          ),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    errors: [...onRoom, "poll.inactive"],
+    example: some.room,
   }),
   "poll.unpin": command({
     summary: "Pins no poll any more",

@@ -1,8 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { EventDates } from "../event-dates.js";
 import { Session, Speaker } from "../program/program.js";
-import { ref, Text } from "../values.js";
-import { command, Empty, Id, Payload } from "./values.js";
+import { OVERRUN_MINUTES } from "../plain/program.js";
+import { MAX_RUN_MINUTES, RUN_MINUTES, runActions } from "../plain/stage/run.js";
+import { AlsoCheck } from "../plain/texts.js";
+import { OneOf, ref, Text } from "../values.js";
+import { onRoom } from "./errors.js";
+import { command, Empty, Id, Payload, roomName, some } from "./values.js";
 
 const always = {
   version: Type.String({
@@ -18,7 +22,7 @@ const always = {
   }),
 };
 
-/** A program as its receiver sees it. Without the rest if the receiver has this version. */
+/** A program as its receiver sees it. The optional fields are omitted if the receiver already has this version. */
 export const SentProgram = Type.Object(
   {
     ...always,
@@ -28,6 +32,24 @@ export const SentProgram = Type.Object(
     ),
     sessions: Type.Optional(Type.Array(ref(Session))),
     speakers: Type.Optional(Type.Array(ref(Speaker))),
+    overrun_minutes: Type.Optional(
+      Type.Integer({
+        description: `For how long streams continue after a session; omitted if ${OVERRUN_MINUTES}.`,
+      }),
+    ),
+    moved: Type.Optional(
+      Type.Array(
+        Type.Object(
+          {
+            session: Type.String(),
+            starts_at: Type.String({ format: "date-time" }),
+            room_id: Type.Union([Type.String(), Type.Null()]),
+          },
+          { additionalProperties: false },
+        ),
+        { description: "The favorites that have moved, with their former start and room." },
+      ),
+    ),
   },
   { additionalProperties: false },
 );
@@ -61,6 +83,43 @@ export const programCommands = {
     result: Empty,
     errors: ["program.unknown", "program.too_many"],
     example: { session: "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21", on: true },
+  }),
+} as const;
+
+export const sessionCommands = {
+  "session.run": command({
+    summary: "Starts, extends, holds or ends a session of a room, and delays those that follow",
+    payload: Payload(
+      {
+        ...roomName,
+        session: Id,
+        action: OneOf(...runActions),
+        minutes: Type.Optional(
+          Type.Integer({
+            minimum: 1,
+            maximum: MAX_RUN_MINUTES,
+            description: `By how many minutes to extend; ${RUN_MINUTES} by default.`,
+          }),
+        ),
+      },
+      {
+        [AlsoCheck]: ({ action, minutes }: { action: string; minutes?: number }) =>
+          minutes === undefined || action === "plus"
+            ? {}
+            : { minutes: "Must be left out, except with plus." },
+      },
+    ),
+    result: Type.Object(
+      { moved: Type.Array(Type.String(), { description: "The sessions that changed." }) },
+      { additionalProperties: false },
+    ),
+    errors: [...onRoom, "program.unknown", "program.not_on"],
+    example: {
+      ...some.room,
+      session: "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21",
+      action: "plus",
+      minutes: 5,
+    },
   }),
 } as const;
 

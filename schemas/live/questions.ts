@@ -24,7 +24,7 @@ const fields = {
   ),
 };
 
-/** A question to the speakers in a room. */
+/** A question to a room's speakers. */
 export const SentQuestion = Type.Object(fields, { additionalProperties: false });
 export type SentQuestion = Static<typeof SentQuestion>;
 
@@ -53,7 +53,7 @@ export const questionCommands = {
       ),
     }),
     result: Result,
-    errors: [...onRoom, "question.inactive", "question.named"],
+    errors: [...onRoom, "question.inactive", "question.named", "chat.blocked_word"],
     example: { ...some.room, content: "When is lunch?" },
   }),
   "question.update": command({

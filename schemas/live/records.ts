@@ -4,9 +4,9 @@ import { formats } from "../results/results.js";
 import { List, OneOf, Text } from "../values.js";
 import { AnyObject, command, Id, Nothing, Payload, Whole } from "./values.js";
 
-// What hosts ask of a whole event: links for its people, its audit, and its results.
+// Commands about the whole event, for hosts: invitation links, the audit, and results.
 
-/** An entry of the audit. */
+/** An audit entry. */
 const Audited = Type.Object(
   {
     id: Type.Integer(),
@@ -54,7 +54,10 @@ const reportOptions = Type.Unsafe<{
   ),
 );
 
-/** A command that names a report. @param of what it lists. */
+/**
+ * Declares a command whose result names a report.
+ * @param of the report's contents.
+ */
 const report = (of: string) =>
   command({
     summary: `Names a report for world.report.status: ${of}`,

@@ -1,5 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { Expected } from "../plain/texts.js";
+import { callFaults } from "../plain/calls.js";
+import { chatFaults } from "../plain/moderation/chat-settings.js";
+import { AlsoCheck, Expected } from "../plain/texts.js";
 import { Module, RoomDraft } from "../rooms.js";
 import { PermissionConfig } from "../rules.js";
 import { List, OneOf, ref, Text, Title } from "../values.js";
@@ -23,7 +25,7 @@ import {
 
 const TextOrNothing = Type.Unsafe<string | null>({ type: ["string", "null"] });
 
-/** A module as people get it: always with `config`, and a chat with its channel. */
+/** A module as clients receive it: always with `config`, and with a `channel_id` if the module is a chat. */
 const SentModule = Type.Unsafe<
   Record<string, unknown> & { type: string; config: Record<string, unknown> }
 >(
@@ -46,7 +48,7 @@ const sentFields = {
   modules: Type.Array(SentModule),
 };
 
-/** A room as users with `room.view` get it. */
+/** A room as sent to users with `room.view`. */
 export const SentRoom = Type.Object(
   { ...sentFields, users: Crowd, count: Type.Optional(Count) },
   { additionalProperties: false },
@@ -59,7 +61,7 @@ export const NewRoom = Type.Object(
   { additionalProperties: false },
 );
 
-/** The settings of a room, which users with `room.update` read and change. */
+/** A room's settings, for users with `room.update`. */
 export const RoomSettings = Type.Object(
   {
     id: Text({ format: "uuid" }),
@@ -79,7 +81,7 @@ export type RoomSettings = Static<typeof RoomSettings>;
 
 const pretalxId = Whole({ minimum: 0, maximum: 2 ** 31 - 1 });
 
-/** Some settings of a room. Values that a room cannot have are `config.invalid`. */
+/** A partial update of a room's settings. The response to an invalid value is `config.invalid`. */
 export const RoomPatch = Payload({
   ...roomName,
   trait_grants: Type.Optional(ref(PermissionConfig)),
@@ -127,7 +129,13 @@ export const roomCommands = {
   "room.invite.anonymous.link": command({
     summary: "The link that lets people into a room without a name",
     payload: RoomName,
-    result: Type.Object({ url: Type.String({ format: "uri" }) }, { additionalProperties: false }),
+    result: Type.Object(
+      {
+        url: Type.String({ format: "uri" }),
+        short: Type.String({ format: "uri", description: "An address to type, with a code." }),
+      },
+      { additionalProperties: false },
+    ),
     errors: onRoom,
     example: some.room,
   }),
@@ -147,18 +155,26 @@ export const roomCommands = {
   }),
   "room.create": command({
     summary: "Creates a room behind all others",
-    payload: Payload({
-      name: Title,
-      description: Type.Optional(
-        Type.Unsafe<string | null>(
-          Type.Union([Text({ maxLength: 10_000 }), Type.Null()], {
-            [Expected]: "a string of at most 10000 characters or null",
-          }),
+    payload: Payload(
+      {
+        name: Title,
+        description: Type.Optional(
+          Type.Unsafe<string | null>(
+            Type.Union([Text({ maxLength: 10_000 }), Type.Null()], {
+              [Expected]: "a string of at most 10000 characters or null",
+            }),
+          ),
         ),
-      ),
-      modules: Type.Optional(List(ref(Module), 100)),
-      permission_preset: Type.Optional(OneOf("public")),
-    }),
+        modules: Type.Optional(List(ref(Module), 100)),
+        permission_preset: Type.Optional(OneOf("public")),
+      },
+      {
+        [AlsoCheck]: ({ modules = [] }: { modules?: Static<typeof Module>[] }) => ({
+          ...callFaults(modules, "modules"),
+          ...chatFaults(modules, "modules"),
+        }),
+      },
+    ),
     result: Type.Object({ room: Text({ format: "uuid" }), channel: TextOrNothing }),
     errors: ["room.invalid.denied", "room.invalid.name_taken", "room.invalid.invalid"],
     example: {

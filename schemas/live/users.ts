@@ -2,9 +2,19 @@ import { type Static, Type } from "@sinclair/typebox";
 import { Expected, visibleOrEmpty } from "../plain/texts.js";
 import { List, OneOf, Text } from "../values.js";
 import { onUser } from "./errors.js";
-import { AnyObject, command, Empty, Id, Nothing, Payload, some, Whole } from "./values.js";
+import {
+  AnyObject,
+  command,
+  Empty,
+  Id,
+  Nothing,
+  Payload,
+  some,
+  TimeOrNull,
+  Whole,
+} from "./values.js";
 
-/** A user as others see it. */
+/** The user fields that other users see. */
 const publicFields = {
   id: Text({ format: "uuid" }),
   profile: AnyObject,
@@ -16,28 +26,36 @@ const publicFields = {
   inactive: Type.Boolean({ description: "Whether the last login was more than 36 hours ago." }),
 };
 
-/** The additional fields for readers with `user.manage`. */
+/** Fields that readers with `user.manage` see in addition to the public fields. */
 const adminFields = {
-  moderation_state: Type.Optional(OneOf("", "silenced", "banned")),
+  moderation_state: Type.Optional(OneOf("", "silenced", "banned", "waiting")),
+  moderated_until: Type.Optional(
+    Text({ format: "date-time", description: "When the silence ends by itself, if it does." }),
+  ),
   token_id: Type.Optional(Type.Unsafe<string | null>({ type: ["string", "null"] })),
 };
 
-/** A user as others see it. */
+/** A user as other users see them. */
 export const PublicUser = Type.Object(
   { ...publicFields, ...adminFields },
   { additionalProperties: false },
 );
 export type PublicUser = Static<typeof PublicUser>;
 
-/** A user as it sees itself. */
+/** A user as sent to the user's own connections. */
 export const OwnUser = Type.Object(
   {
     ...publicFields,
     client_state: AnyObject,
     moderation_state: Type.Optional(
       Type.Literal("silenced", {
-        description:
-          "Only if a moderator silenced the user, and in answers to logins with `changes`.",
+        description: "Only if the user may only read, and in answers to logins with `changes`.",
+      }),
+    ),
+    moderated_until: Type.Optional(
+      Text({
+        format: "date-time",
+        description: "When the user may write again, if the silence ends by itself.",
       }),
     ),
   },
@@ -47,14 +65,17 @@ export type OwnUser = Static<typeof OwnUser>;
 
 const { deleted: _, ...listedFields } = publicFields;
 
-/** A row of a search. */
+/** A row in search results. */
 export const ListedUser = Type.Object(
   { ...listedFields, ...adminFields },
   { additionalProperties: false },
 );
 export type ListedUser = Static<typeof ListedUser>;
 
-/** A profile. Clients know the named keys; others are kept. At most 16 KiB of JSON, 1,000 values and 20 levels. */
+/**
+ * A profile. Clients know the named keys; unknown keys are kept. At most 16 KiB of JSON, 1,000
+ * values and 20 levels.
+ */
 export const Profile = Type.Unsafe<Record<string, unknown>>(
   Type.Object(
     {
@@ -79,7 +100,7 @@ export const userCommands = {
     summary: "Changes the own profile or client state, each as a whole",
     payload: Payload({ profile: Type.Optional(Profile), client_state: Type.Optional(AnyObject) }),
     result: Empty,
-    errors: onUser,
+    errors: [...onUser, "profile.name_taken", "chat.blocked_word"],
     example: { profile: { display_name: "Ada", greeted: true } },
   }),
   "user.admin.update": command({
@@ -99,7 +120,7 @@ export const userCommands = {
       ),
     }),
     result: Empty,
-    errors: [...onUser, "protocol.denied"],
+    errors: [...onUser, "protocol.denied", "chat.blocked_word"],
     example: { ...some.user, profile: { display_name: "Ada" } },
   }),
   "user.fetch": command({
@@ -153,6 +174,12 @@ export const userCommands = {
         ),
         keys: Payload({ p256dh: Text({ maxLength: 200 }), auth: Text({ maxLength: 100 }) }),
       }),
+      moderation: Type.Optional(
+        Type.Boolean({
+          description:
+            "Whether the browser also gets what waits for the user as a moderator: reports, and messages. Off by default.",
+        }),
+      ),
     }),
     result: Empty,
     errors: [],
@@ -188,21 +215,47 @@ export const userCommands = {
     example: { ids: [some.user.id] },
   }),
   "user.ban": command({
-    summary: "Throws a user out",
-    payload: UserNamed,
-    result: Empty,
+    summary: "Throws a user out, and for a while new guests from the same network as well",
+    payload: Payload({
+      id: Id,
+      network: Type.Optional(
+        Type.Unsafe<1 | 24>(
+          Type.Union([Type.Literal(1), Type.Literal(24)], {
+            description: "For how many hours.",
+            [Expected]: "1 or 24",
+          }),
+        ),
+      ),
+    }),
+    result: Type.Object(
+      {
+        network: Type.Optional(
+          Type.Boolean({
+            description: "With `network`: whether the network was known, and is kept out.",
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
     errors: [...onUser, "user.ban.self"],
     example: some.user,
   }),
   "user.silence": command({
-    summary: "Lets a user read and nothing else",
-    payload: UserNamed,
+    summary: "Lets a user read and nothing else, for good or until a time",
+    payload: Payload({ id: Id, until: Type.Optional(TimeOrNull) }),
     result: Empty,
     errors: [...onUser, "user.silence.self"],
     example: some.user,
   }),
+  "user.messages.delete": command({
+    summary: "Deletes all messages of a user in the rooms",
+    payload: UserNamed,
+    result: Type.Object({ deleted: Type.Integer() }, { additionalProperties: false }),
+    errors: onUser,
+    example: some.user,
+  }),
   "user.reactivate": command({
-    summary: "Ends a ban or a silence",
+    summary: "Ends a ban or a silence, or admits a guest who waits",
     payload: UserNamed,
     result: Empty,
     errors: [...onUser, "user.reactivate.self"],
@@ -245,7 +298,58 @@ export const userCommands = {
   }),
 } as const;
 
+/** Commands for guests who wait for approval, in events with `config.guest_approval`. */
+export const guestCommands = {
+  "guest.list": command({
+    summary: "The guests who wait for approval, the longest waiting first",
+    payload: Nothing,
+    result: Type.Object(
+      {
+        count: Type.Integer(),
+        guests: Type.Array(
+          Type.Object(
+            {
+              id: Text({ format: "uuid" }),
+              profile: AnyObject,
+              since: Text({ format: "date-time" }),
+            },
+            { additionalProperties: false },
+          ),
+          { description: "At most 200." },
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    errors: [],
+    example: null,
+  }),
+  "guest.approve": command({
+    summary: "Admits a guest who waits",
+    payload: UserNamed,
+    result: Type.Object(
+      { state: OneOf("", "silenced", "banned") },
+      { additionalProperties: false },
+    ),
+    errors: onUser,
+    example: some.user,
+  }),
+  "guest.reject": command({
+    summary: "Bans a guest who waits; the first answer counts",
+    payload: UserNamed,
+    result: Type.Object(
+      { state: OneOf("", "silenced", "banned") },
+      { additionalProperties: false },
+    ),
+    errors: onUser,
+    example: some.user,
+  }),
+} as const;
+
 export const userPushes = {
+  "guest.waiting": {
+    summary: "How many guests wait for approval; for managers of users who asked for changes",
+    data: Type.Object({ count: Type.Integer() }, { additionalProperties: false }),
+  },
   "user.updated": {
     summary: "The own user changed, by another connection or by an administrator",
     data: Type.Union([OwnUser, PublicUser]),

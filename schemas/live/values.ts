@@ -4,7 +4,7 @@ import { Bounds, Expected } from "../plain/texts.js";
 import { OneOf, Text, TextOrNull } from "../values.js";
 import type { LiveErrorCode } from "./errors.js";
 
-/** A payload without content: the web client of Venueless sends `null`. */
+/** An empty payload. Venueless's web client sends `null`. */
 export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>(
   Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], {
     description: "Nothing: an empty object, or null.",
@@ -12,7 +12,7 @@ export const Nothing = Type.Unsafe<Record<string, unknown> | null | undefined>(
   }),
 );
 
-/** An object whose unknown keys are ignored. */
+/** Returns the schema of an object whose unknown keys are ignored. */
 export const Payload = <P extends TProperties>(properties: P, options: object = {}): TObject<P> =>
   Type.Object(properties, { ...options, additionalProperties: true });
 
@@ -21,10 +21,10 @@ export const AnyObject = Type.Unsafe<Record<string, unknown>>(
   Type.Object({}, { additionalProperties: true }),
 );
 
-/** An empty object: the answer of a command without a result. */
+/** An empty object: the result of a command that returns nothing. */
 export const Empty = Type.Object({}, { additionalProperties: false });
 
-/** A whole number. Decimal text is accepted, as forms send it. */
+/** Returns the schema of an integer. Decimal strings are accepted, because forms send them. */
 export const Whole = (options: { minimum: number; maximum: number }) =>
   Type.Unsafe<number | string>(
     Type.Union([Type.Integer(options), Text({ pattern: "^-?[0-9]{1,15}$", [Bounds]: options })], {
@@ -32,50 +32,47 @@ export const Whole = (options: { minimum: number; maximum: number }) =>
     }),
   );
 
-/**
- * The id of something. Any value is accepted: a malformed id names nothing, as an
- * unknown one does.
- */
+/** An id. Any value is accepted: a malformed id is treated like an unknown id. */
 export const Id = Type.Unknown({ description: "An id." });
 
-/** A point in time, or null. */
+/** A timestamp or null. */
 export const TimeOrNull = TextOrNull({ format: "date-time" });
 
-/** How many people a room has: none, one to ten, or more. */
+/** The rough number of people in a room: none, one to ten, or more. */
 export const Crowd = OneOf("none", "few", "many");
 
-/** The number of people, for clients that asked for changes at login. */
+/** The number of people in a room, for clients that requested changes at login. */
 export const Count = Type.Integer({
   minimum: 0,
   description:
     "Exact below 100, then rounded to two digits. Only clients that asked for changes at login get it.",
 });
 
-/** A room in a payload, by its id, which is also the id of its channel. */
+/** A payload's reference to a room, by the room's id, which is also the id of the room's channel. */
 export const roomName = { room: Type.Optional(Id), channel: Type.Optional(Id) };
 
-/** A payload that only names a room. */
+/** A payload that only refers to a room. */
 export const RoomName = Payload(roomName);
 
-/** What a client may send as a command, and what it gets. */
-export interface Command<P extends TSchema, R extends TSchema> {
+/** The schema of a command, with its payload and its result. */
+export interface CommandSchema<P extends TSchema, R extends TSchema> {
   readonly summary: string;
   readonly payload: P;
   readonly result: R;
-  /** Its errors, without the errors of all commands. */
+  /** The command's own errors, in addition to the errors that every command may return. */
   readonly errors: readonly LiveErrorCode[];
-  /** A payload that the AsyncAPI document shows. */
+  /** An example payload for the AsyncAPI document. */
   readonly example: Static<P>;
 }
 
-/** Declares a command: the type of its example follows from its payload. */
+/** Declares a command, and infers the types of its payload and example. */
 export const command = <P extends TSchema, R extends TSchema>(
-  declared: Command<P, R>,
-): Command<P, R> => declared;
+  declared: CommandSchema<P, R>,
+): CommandSchema<P, R> => declared;
 
 const id = "5ad5b0a4-2d0c-4c63-a2a8-1c63b3f0a9d7";
 
-/** Ids for examples. */
+/** Example ids. */
 export const some = {
   user: { id: "0b7a7d5e-9f2b-4f3c-8a51-6f6f0c9f5a10" },
   room: { room: id },
@@ -88,18 +85,21 @@ export const some = {
 
 // Frames that are neither commands nor pushes of a module.
 
-/** Why a command failed. Programs read the code. */
+/** The reason why a command failed. Programs should read the code. */
 export const LiveProblem = Type.Object(
   {
     code: Type.String({ pattern: "^[a-z_]+(\\.[a-z_]+)+$" }),
     message: Type.Optional(Type.String()),
     details: Type.Optional(Type.Unsafe<Faults>({ ...Faults, $id: undefined })),
+    retry_after: Type.Optional(
+      Type.Integer({ minimum: 1, description: "After how many seconds it may succeed." }),
+    ),
   },
   { additionalProperties: false },
 );
 export type LiveProblem = Static<typeof LiveProblem>;
 
-/** The credentials of a login. With both, the token counts. */
+/** The credentials of a login. If both are present, the token is used. */
 export const Login = Payload({
   token: Type.Optional(Type.Unknown({ description: "A JWT, as text. Null counts as left out." })),
   client_id: Type.Optional(
@@ -107,10 +107,23 @@ export const Login = Payload({
       description: "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
     }),
   ),
+  profile: Type.Optional(
+    Type.Unknown({
+      description:
+        "The profile of a guest whom the event does not know yet, as in `user.update`. Moderators see its name while the guest waits for approval.",
+    }),
+  ),
   changes: Type.Optional(
     Type.Boolean({
       description:
         "Whether to get `world.changed` instead of `world.updated`, and the `count` of the people in each room.",
+    }),
+  ),
+  poll_kinds: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 100,
+      description:
+        "The kinds of polls that the client can show, of choice, multi, words, text, scale, rank and quiz. It gets no others, and their `poll_type` and `settings`. Without it, choice and multi.",
     }),
   ),
 });

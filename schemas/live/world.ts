@@ -1,7 +1,8 @@
 import { type Static, Type } from "@sinclair/typebox";
+import { CALL_ENGINES } from "../plain/calls.js";
 import { Expected } from "../plain/texts.js";
 import { PermissionConfig, Rule } from "../rules.js";
-import { List, ref, Text, Title } from "../values.js";
+import { List, OneOf, ref, Text, Title } from "../values.js";
 import { SentRoom } from "./rooms.js";
 import {
   AnyObject,
@@ -14,7 +15,7 @@ import {
   Whole,
 } from "./values.js";
 
-/** A world as the people in it get it. */
+/** A world as sent to its users. */
 export const SentWorld = Type.Object(
   {
     id: Type.String(),
@@ -30,14 +31,14 @@ export const SentWorld = Type.Object(
 );
 export type SentWorld = Static<typeof SentWorld>;
 
-/** A world, with the receiver's permissions and visible rooms. */
+/** A world with the receiver's permissions and visible rooms. */
 export const WorldState = Type.Object(
   { world: SentWorld, permissions: Type.Array(Type.String()), rooms: Type.Array(SentRoom) },
   { additionalProperties: false },
 );
 export type WorldState = Static<typeof WorldState>;
 
-/** The differences of a {@link WorldState} from the last one that the receiver got. */
+/** The differences between a {@link WorldState} and the last state that the receiver was sent. */
 export const WorldChange = Type.Object(
   {
     rooms: Type.Array(SentRoom, {
@@ -56,7 +57,7 @@ export const WorldChange = Type.Object(
 );
 export type WorldChange = Static<typeof WorldChange>;
 
-/** The networks that `social_logins` may name. */
+/** The networks allowed in `social_logins`. */
 export const networks = ["gravatar", "twitter", "linkedin"] as const;
 
 const limit = Type.Unsafe<number | string | null>(
@@ -65,7 +66,7 @@ const limit = Type.Unsafe<number | string | null>(
   }),
 );
 
-/** The settings of a world, which users with `world.update` read and change. */
+/** A world's settings, for users with `world.update`. */
 const settings = {
   theme: AnyObject,
   roles: AnyObject,
@@ -90,10 +91,13 @@ const settings = {
   conftool_password: Text({ maxLength: 2000 }),
 };
 
-/** All 21 settings of a world. */
+/** A world's 21 settings, and the server's call engines. */
 export const WorldSettings = Type.Object(
   {
     ...settings,
+    call_engines: Type.Array(OneOf(...CALL_ENGINES), {
+      description: "The engines for calls that the server has. No setting: a patch may repeat it.",
+    }),
     connection_limit: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
   },
   { additionalProperties: false },
@@ -105,8 +109,9 @@ const { available_permissions: _, ...writable } = settings;
 const some = Type.Partial(Type.Object(writable)).properties;
 
 /**
- * Some settings of a world. Values that a world cannot have are `config.invalid`. If others than
- * those in `expected` are there now, nothing is written, and the error is `config.changed`.
+ * A partial update of a world's settings. The response to an invalid value is `config.invalid`. If
+ * the current settings differ from `expected`, nothing is written, and the response is
+ * `config.changed`.
  */
 export const WorldPatch = Payload({ ...some, expected: Type.Optional(AnyObject) });
 export type WorldPatch = Static<typeof WorldPatch>;

@@ -1,5 +1,6 @@
 import {
   ImportedProgram,
+  ImportChoices,
   ProgramDraft,
   ScheduleDocument,
   WholeProgram,
@@ -13,14 +14,50 @@ import {
 } from "../announcements.js";
 import { Activity, ResultsList } from "../results/results.js";
 import { AuditEntry, AuditList } from "../audit.js";
+import { Caption, CaptionDrafts, CaptionList } from "../stage/captions.js";
+import { CaptionDraft } from "../live/captions.js";
+import { CallEngineList, JoinedCall, RoomCall } from "../stage/calls.js";
 import { Faults, Problem } from "../errors.js";
 import { FeedAuthor, FeedEntry, FeedPage } from "../feed.js";
 import { feedData } from "../feed-data.js";
 import { File, FileList, FileProblem, Upload, UploadForm } from "../files.js";
 import { Poll, PollList, Question, QuestionList } from "../items.js";
-import { Message, MessageDraft, MessageList } from "../messages.js";
+import {
+  InvitationMail,
+  InvitationMails,
+  LinkRequest,
+  LinkRequested,
+  LoginCode,
+  MailedLogin,
+  MailReport,
+  MailSettings,
+  MailStatus,
+  QueuedMails,
+  TestMail,
+} from "../mails.js";
+import { Message, MessageDraft, MessageList, WaitingMessage } from "../messages.js";
 import { SignInProvider, TokenIssuer } from "../issuers.js";
-import { Module, Room, RoomChanges, RoomDraft, RoomList } from "../rooms.js";
+import {
+  Passkey,
+  PasskeyDraft,
+  PasskeyList,
+  PasskeyLogin,
+  PasskeyOptions,
+  PasskeySession,
+  RecoveryLink,
+  Ways,
+} from "../passkeys.js";
+import { Module, Room, RoomChanges, RoomCopy, RoomDraft, RoomList } from "../rooms.js";
+import {
+  CreatedInvitations,
+  Invitation,
+  InvitationChanges,
+  InvitationDraft,
+  InvitationDrafts,
+  InvitationLink,
+  InvitationList,
+  InvitationWithLink,
+} from "../invitations.js";
 import {
   Session,
   SessionChanges,
@@ -28,6 +65,7 @@ import {
   SessionList,
   Speaker,
   SpeakerChanges,
+  SpeakerMerge,
   SpeakerDraft,
   SpeakerList,
   WrittenSession,
@@ -51,9 +89,9 @@ import {
   WebhookPosition,
   WebhookTest,
 } from "../webhooks.js";
-import { ScheduleUpdate, World, WorldChanges, WorldKey } from "../worlds.js";
+import { BlockedWords, ScheduleUpdate, World, WorldChanges, WorldKey } from "../worlds.js";
 
-/** The named schemas, which others refer to in code and in the OpenAPI document. */
+/** The named schemas, which code and the OpenAPI document refer to. */
 export const components: readonly TSchema[] = [
   World,
   WorldChanges,
@@ -63,10 +101,18 @@ export const components: readonly TSchema[] = [
   Role,
   SignInProvider,
   Room,
+  RoomCopy,
   RoomDraft,
   RoomChanges,
   RoomList,
   Module,
+  JoinedCall,
+  RoomCall,
+  CallEngineList,
+  Caption,
+  CaptionDraft,
+  CaptionDrafts,
+  CaptionList,
   Session,
   SessionDraft,
   SessionChanges,
@@ -75,8 +121,10 @@ export const components: readonly TSchema[] = [
   Speaker,
   SpeakerDraft,
   SpeakerChanges,
+  SpeakerMerge,
   SpeakerList,
   WholeProgram,
+  ImportChoices,
   ProgramDraft,
   ScheduleDocument,
   ImportedProgram,
@@ -95,12 +143,29 @@ export const components: readonly TSchema[] = [
   Message,
   MessageDraft,
   MessageList,
+  WaitingMessage,
   Question,
   QuestionList,
   Poll,
   PollList,
   ResultsList,
+  Invitation,
+  InvitationDraft,
+  InvitationDrafts,
+  InvitationChanges,
+  InvitationWithLink,
+  CreatedInvitations,
+  InvitationLink,
+  InvitationList,
   Token,
+  Passkey,
+  PasskeyDraft,
+  PasskeyList,
+  PasskeyLogin,
+  PasskeyOptions,
+  PasskeySession,
+  RecoveryLink,
+  Ways,
   TokenDraft,
   SetupDraft,
   SetUp,
@@ -121,6 +186,18 @@ export const components: readonly TSchema[] = [
   WebhookList,
   WebhookPosition,
   WebhookTest,
+  BlockedWords,
+  MailSettings,
+  MailStatus,
+  MailReport,
+  TestMail,
+  InvitationMail,
+  InvitationMails,
+  QueuedMails,
+  LinkRequest,
+  LinkRequested,
+  LoginCode,
+  MailedLogin,
   File,
   FileList,
   Upload,

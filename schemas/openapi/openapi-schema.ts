@@ -7,18 +7,17 @@ export type JsonObject = Record<string, unknown>;
 const storable = { type: "string", pattern: "^[^\\u0000]*$" };
 
 /**
- * The schema of a field with any JSON value. It has no type, because many generators
- * fail on a schema that refers to itself, as one for JSON would.
+ * The schema of a field with any JSON value. The schema has no type, because a proper schema for
+ * JSON is recursive, and many generators fail on recursive schemas.
  */
 const anyJson: JsonObject = {
   description: "Any JSON, nested at most 100 levels deep, without NULs.",
 };
 
 /**
- * Converts a schema for an OpenAPI document: to JSON Schema 2020-12 without
- * TypeBox's own keywords, with references by name. `patternProperties` with one
- * pattern becomes `propertyNames` and `additionalProperties`, which more tools
- * understand.
+ * Converts a schema for use in an OpenAPI document: to JSON Schema 2020-12, with references by name
+ * and without TypeBox's own keywords. `patternProperties` with a single pattern becomes
+ * `propertyNames` and `additionalProperties`, which more tools support.
  */
 export function toOpenapiSchema(schema: TSchema): JsonObject {
   return convert(JSON.parse(JSON.stringify(schema))) as JsonObject;
@@ -36,7 +35,7 @@ function convert(value: unknown): unknown {
   }
   if (patternProperties) {
     const [[pattern, inner] = ["", {}]] = Object.entries(patternProperties);
-    // TypeBox's pattern for any name. It is left out, because it does not match line breaks.
+    // TypeBox's pattern for any name is omitted, because it does not match names with line breaks.
     if (pattern !== "^(.*)$") converted.propertyNames ??= { pattern };
     converted.additionalProperties = convert(inner);
   } else if (rest.additionalProperties === true) {
@@ -46,7 +45,7 @@ function convert(value: unknown): unknown {
   return withNull(converted);
 }
 
-/** A union of a plain type and null as one type with null: generators fail on such a union. */
+/** Merges a union of a plain type and null into one nullable type: generators fail on such unions. */
 function withNull({ anyOf, ...rest }: JsonObject): JsonObject {
   if (!Array.isArray(anyOf)) return rest;
   const [one, other] = anyOf as JsonObject[];

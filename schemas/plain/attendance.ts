@@ -1,7 +1,10 @@
-/** What a world keeps of the people in its rooms: how many, also who was where, or nothing. */
+/**
+ * The modes of recording attendance in a world's rooms. `numbers` records only the number of
+ * people, `people` also records who was where, and `off` records nothing.
+ */
 export const attendanceModes = ["numbers", "people", "off"] as const;
 export type AttendanceMode = (typeof attendanceModes)[number];
 
-/** What a world keeps: `config.attendance`, by default numbers. */
+/** Returns the attendance mode in a world's config; the default is `numbers`. */
 export const attendanceIn = ({ attendance }: Readonly<Record<string, unknown>>): AttendanceMode =>
   attendanceModes.find((mode) => mode === attendance) ?? "numbers";

@@ -1,4 +1,6 @@
-/** The types of the change feed. To add one: a line here, and one in db/log/log-events.ts. */
+import { RECORD_TYPES } from "./records.js";
+
+/** The types of entries in the change feed. A new type must be added here and in db/log/log-events.ts. */
 export const FEED_TYPES = [
   "world.updated",
   "room.created",
@@ -13,17 +15,14 @@ export const FEED_TYPES = [
   "announcement.updated",
   "file.added",
   "file.deleted",
-  "session.created",
-  "session.updated",
-  "session.deleted",
-  "speaker.created",
-  "speaker.updated",
-  "speaker.deleted",
+  ...RECORD_TYPES,
   "chat.message",
   "chat.edited",
   "chat.deleted",
   "chat.joined",
   "chat.left",
+  "report.created",
+  "report.resolved",
   "question.created",
   "question.updated",
   "question.deleted",
@@ -32,34 +31,42 @@ export const FEED_TYPES = [
   "poll.updated",
   "poll.deleted",
   "poll.votes",
+  "call.started",
+  "call.ended",
+  "call.joined",
+  "call.left",
+  "call.staged",
+  "hand.raised",
+  "hand.lowered",
+  "caption.added",
 ] as const;
 
-/** What selects types: each of them, all of a kind, or all. */
+/** The valid patterns for selecting types: a single type, all types of a kind, or all types. */
 export const FEED_PATTERNS: readonly string[] = [
   "*",
   ...new Set(FEED_TYPES.map((type) => `${type.slice(0, type.indexOf("."))}.*`)),
   ...FEED_TYPES,
 ];
 
-/** The pattern of cursors: numbers of entries. */
+/** The pattern for cursors, which are entry numbers. */
 export const CURSOR_PATTERN = "^(0|[1-9]\\d{0,15})$";
 
 export type FeedType = (typeof FEED_TYPES)[number];
 
-/** A selection of types. */
+/** A set of selected types. */
 export interface TypeFilter {
   /** Filters with the same key select the same types. */
   readonly key: string;
   has(type: string): boolean;
 }
 
-/** All types. */
+/** Selects all types. */
 export const EVERYTHING: TypeFilter = { key: "*", has: () => true };
 
 /**
- * A selection of types.
- * @param names types, or `room.*` for all types of a kind, or `*`. Unknown names select nothing.
- *   Without names, it selects everything.
+ * Returns a filter for types.
+ * @param names types, `room.*` for all types of a kind, or `*`. Unknown names select nothing.
+ * Without names, the filter selects all types.
  */
 export function typeFilter(names: readonly string[] | undefined): TypeFilter {
   const given = (names ?? []).map((name) => name.trim()).filter(Boolean);

@@ -1,12 +1,12 @@
-/** A kind of file that may be uploaded. */
+/** A type of file that may be uploaded. */
 export interface FileType {
-  /** The value of Content-Type. */
+  /** The `Content-Type`. */
   mime: string;
-  /** The extensions that the library file-type may find for its content. */
+  /** The extensions that the `file-type` library may detect from the content. */
   found: readonly string[];
-  /** The format for the image library; undefined if it is not an image to clean. */
+  /** The format for the image library; undefined unless files of this type are images to sanitize. */
   image?: ImageFormat;
-  /** Whether it is a document, which may run scripts where a browser opens it. */
+  /** Whether files of this type are documents that may run scripts when opened in a browser. */
   document?: true;
 }
 
@@ -14,7 +14,7 @@ export type ImageFormat = "jpeg" | "png" | "gif" | "webp";
 
 const jpeg: FileType = { mime: "image/jpeg", found: ["jpg"], image: "jpeg" };
 
-/** File types by extension. */
+/** The file types by extension. */
 export const fileTypes: Readonly<Record<string, FileType>> = {
   png: { mime: "image/png", found: ["png", "apng"], image: "png" },
   jpg: jpeg,
@@ -28,7 +28,7 @@ export const fileTypes: Readonly<Record<string, FileType>> = {
   mp3: { mime: "audio/mpeg", found: ["mp3"] },
 };
 
-/** The types of programs that were uploaded to be imported. No other upload may have them. */
+/** The types of program files uploaded for import. Other uploads may not have these types. */
 export const programTypes: Readonly<Record<string, FileType>> = {
   json: { mime: "application/json", found: [], document: true },
   xml: { mime: "application/xml", found: ["xml"], document: true },
@@ -36,37 +36,48 @@ export const programTypes: Readonly<Record<string, FileType>> = {
   csv: { mime: "text/csv; charset=utf-8", found: [], document: true },
 };
 
-/** The type of a stored file, by its name or key; undefined if no file has such a name. */
+/** Returns the type of a stored file, by its name or key; undefined if no stored file can have this name. */
 export const typeOf = (name: string): FileType | undefined => {
   const extension = extensionOf(name);
   return fileTypes[extension] ?? programTypes[extension];
 };
 
-/** The extension of a file name, in lower case; empty if there is none. */
+/** Returns the extension of a file name in lower case; empty if there is none. */
 export const extensionOf = (name: string): string =>
   /\.([^./\\]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
 
-/** The MIME type of a file, by its name or key. */
+/** Returns the MIME type of a file, by its name or key. */
 export const mimeTypeOf = (name: string): string =>
   typeOf(name)?.mime ?? "application/octet-stream";
 
-/** The id of a file in its key, `pub/<world>/<id>.<secret>.<extension>`. */
+/** Returns the file id in a key, `pub/<world>/<id>.<secret>.<extension>`. */
 export const fileIdOf = (key: string): string =>
   key.slice(key.lastIndexOf("/") + 1).split(".", 1)[0]!;
 
-/** The secret in the name of a file, `<id>.<secret>.<extension>`, and the part before it. */
+/** The longest side of a picture's preview, in pixels. */
+export const PREVIEW_SIDE = 640;
+
+const PREVIEW = ".preview.webp";
+
+/** Returns the key of a picture's preview, which has the picture's id and secret. */
+export const previewKeyOf = (key: string): string => key.slice(0, key.lastIndexOf(".")) + PREVIEW;
+
+/** Whether a key is that of a preview. */
+export const isPreview = (key: string): boolean => key.endsWith(PREVIEW);
+
+/** Matches the secret in a file name, `<id>.<secret>.<extension>`, along with the preceding part. */
 const SECRET = /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\.)[\w-]{12}(?=\.)/gi;
 
-/** A text without the secrets of files: the secret is all that it takes to read a file. */
+/** Removes file secrets from text: anybody who knows a file's secret can read the file. */
 export const withoutFileSecrets = (text: string): string => text.replace(SECRET, "$1…");
 
-/** The same for the path of a request, which may be encoded. */
+/** Removes file secrets from a request path, which may be percent-encoded. */
 export function pathWithoutFileSecrets(path: string): string {
   let decoded: string;
   try {
     decoded = decodeURIComponent(path);
   } catch {
-    // No file has such an address.
+    // A path that cannot be decoded never matches a file.
     return withoutFileSecrets(path);
   }
   const safe = withoutFileSecrets(decoded);

@@ -1,13 +1,13 @@
-// What the state of an item of a room, a question or a poll, says.
+// Interprets the states of a room's questions and polls.
 
-/** Whether people who may read questions see one in a state. */
+/** Whether a question in this state is visible to all users who may read questions. */
 export const isVisible = (question: { readonly state: string }): boolean =>
   question.state === "visible";
 
-/** Whether people who may read polls see one in a state. */
+/** Whether a poll in this state is visible to all users who may read polls. */
 export const isPublic = ({ state }: { readonly state: string }): boolean =>
   state === "open" || state === "closed";
 
-/** Whether the results of a poll are final: they are frozen, and all who see it see them. */
+/** Whether a poll's results are final. Final results are frozen, and visible to everybody who sees the poll. */
 export const isOver = ({ state }: { readonly state: string }): boolean =>
   state === "closed" || state === "archived";

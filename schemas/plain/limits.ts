@@ -1,13 +1,13 @@
-// Limits that more than one part of the server holds values against.
+// Limits enforced in more than one part of the server.
 
-/** The largest profile of a user, in bytes of JSON. */
+/** Maximum size of a user profile, in bytes of JSON. */
 export const MAX_PROFILE = 16 * 1024;
 
-/** How many values JSON may have that people send and the server keeps, the outermost included. */
+/** Maximum number of values in user-submitted JSON that the server stores, including the outermost value. */
 export const MAX_VALUES = 1000;
 
-/** How many levels a profile, a client state and the schedule data of a room may have. */
+/** Maximum nesting depth of a profile, a client state or a room's schedule data. */
 export const MAX_LEVELS = 20;
 
-/** The most options of a poll. */
+/** Maximum number of options in a poll. */
 export const MAX_OPTIONS = 100;

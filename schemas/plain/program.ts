@@ -1,6 +1,6 @@
-// The rules of a program that pages, clients and the server share.
+// Rules for programs that the pages, the clients and the server share.
 
-/** The longest texts, in characters. */
+/** The maximum lengths of text fields, in characters. */
 export const PROGRAM_TEXTS = {
   title: 300,
   subtitle: 300,
@@ -14,91 +14,137 @@ export const PROGRAM_TEXTS = {
   address: 2000,
 } as const;
 
-/** The most entries of lists. */
+/** The maximum lengths of lists, in items. */
 export const PROGRAM_LISTS = { speakers: 50, tags: 20, links: 20, alternatives: 20 } as const;
 
-/** The longest session, in milliseconds: 31 days. */
+/** Maximum duration of a session, in milliseconds: 31 days. */
 export const LONGEST_SESSION = 31 * 24 * 60 * 60 * 1000;
 
-/** The most favorites of a user. */
+/** Maximum number of favorites per user. */
 export const MAX_FAVORITES = 1000;
 
-/** The most sessions, and the most speakers, of a world. */
+/** Maximum number of sessions, and of speakers, in a world. */
 export const MAX_PROGRAM = 5000;
 
-/** The most text of the sessions and speakers of a world, in characters of JSON. */
+/** The maximum size of a world's sessions and speakers, in characters of JSON. */
 export const MAX_PROGRAM_SIZE = 16 * 1024 * 1024;
 
-/** The largest document of an import, in bytes. */
+/** Maximum size of a document to import, in bytes. */
 export const MAX_DOCUMENT = 10 * 1024 * 1024;
 
-/** The part of a session that its time and place depend on. Times are RFC 3339. */
+/** The session fields that determine time and place. Times are RFC 3339 timestamps. */
 export interface Scheduled {
   readonly id: string;
   readonly room_id: string | null;
   readonly starts_at: string | null;
   readonly ends_at: string | null;
+  /**
+   * `held`: the session stays on beyond its end, until a host ends it. `ended`: a host has ended the
+   * session, so that its stream does not continue.
+   */
+  readonly overrun?: "held" | "ended" | null | undefined;
 }
 
-/** What a room shows at a moment. */
+/**
+ * Maximum time for which a held session stays on beyond its end, in milliseconds: 12 hours. A host
+ * who forgets the session does not hide the sessions of the next day.
+ */
+export const MAX_HELD = 12 * 60 * 60 * 1000;
+
+/** The current and next session in a room. */
 export interface OnStage<S> {
-  /** The session that is on; undefined between sessions. */
+  /** The current session; undefined between sessions. */
   readonly now: S | undefined;
-  /** The session that begins next, today or later. */
+  /**
+   * The next session to begin, today or later; undefined if no session follows. While a held session
+   * delays it, its start may be in the past.
+   */
   readonly next: S | undefined;
 }
 
-/** The session with the start and the end as numbers. */
+/** A session with its start and end as numbers. */
 interface Timed<S> {
   readonly session: S;
   readonly start: number;
+  /** The scheduled end. */
   readonly end: number;
+  /** When the session stops being current at the latest: later than `end` if the session is held. */
+  readonly until: number;
 }
 
-const timed = <S extends Scheduled>(session: S): Timed<S>[] =>
-  session.starts_at === null || session.ends_at === null
-    ? []
-    : [{ session, start: Date.parse(session.starts_at), end: Date.parse(session.ends_at) }];
+const timed = <S extends Scheduled>(session: S): Timed<S>[] => {
+  if (session.starts_at === null || session.ends_at === null) return [];
+  const start = Date.parse(session.starts_at);
+  const end = Date.parse(session.ends_at);
+  return [{ session, start, end, until: session.overrun === "held" ? end + MAX_HELD : end }];
+};
 
 /**
- * What is on now, and next. Of several sessions at once, the one that began last is on, and of
- * these the first in the list.
- * @param sessions of one room, in the order of the program.
- * @param now in milliseconds since 1970, on the clock of the server.
+ * Returns a room's current session and next session. A held session is current until a host ends
+ * it. Of several concurrent sessions, the session that began last is current. Of several sessions
+ * that began simultaneously, the first in the list is current.
+ * @param sessions the sessions of one room, in program order.
+ * @param now in milliseconds since 1970, on the server's clock.
  */
-export function onStage<S extends Scheduled>(sessions: readonly S[], now: number): OnStage<S> {
+export function nowAndNext<S extends Scheduled>(sessions: readonly S[], now: number): OnStage<S> {
+  const all = sessions.flatMap(timed);
   let on: Timed<S> | undefined;
+  for (const one of all) {
+    if (one.start > now || one.until <= now) continue;
+    const isHeld = one.session.overrun === "held";
+    const wasHeld = on?.session.overrun === "held";
+    const isLater = !on || one.start > on.start;
+    if (isHeld === wasHeld ? isLater : isHeld || !on) on = one;
+  }
+  // While a session is held past its end, the sessions after it wait.
+  const from = on?.session.overrun === "held" ? Math.min(on.end - 1, now) : now;
   let next: Timed<S> | undefined;
-  for (const one of sessions.flatMap(timed)) {
-    if (one.start > now) {
-      if (!next || one.start < next.start) next = one;
-    } else if (one.end > now && (!on || one.start > on.start)) on = one;
+  for (const one of all) {
+    if (one === on || one.start <= from || one.session.overrun === "ended") continue;
+    if (!next || one.start < next.start) next = one;
   }
   return { now: on?.session, next: next?.session };
 }
 
-/** How long a stage goes on after the end of its session, in milliseconds: half an hour. */
-export const OVERRUN = 30 * 60 * 1000;
+/**
+ * Minutes for which a session's stream continues after the session's scheduled end, unless the
+ * world's `config.overrun_minutes` says otherwise; and the maximum.
+ */
+export const OVERRUN_MINUTES = 30;
+export const MAX_OVERRUN_MINUTES = 180;
+
+/** Returns how long streams continue after the end of a session, in milliseconds. */
+export const overrunOf = (minutes: unknown): number =>
+  60_000 * (isOverrunMinutes(minutes) ? minutes : OVERRUN_MINUTES);
+
+/** Whether a value is valid as `config.overrun_minutes`. */
+export const isOverrunMinutes = (minutes: unknown): minutes is number =>
+  Number.isInteger(minutes) &&
+  (minutes as number) >= 0 &&
+  (minutes as number) <= MAX_OVERRUN_MINUTES;
 
 /**
- * The session that is over by the clock while its stream goes on: speakers run over. It ends
- * when the next session begins, when its recording is there, or after {@link OVERRUN}.
- * @param sessions of one room, in the order of the program.
- * @param now in milliseconds since 1970, on the clock of the server.
+ * Returns the session that is running over: its scheduled end has passed but its stream continues.
+ * The overrun ends when the next session begins, when a host ends the session, when the recording
+ * is available, or after some time.
+ * @param sessions the sessions of one room, in program order.
+ * @param now in milliseconds since 1970, on the server's clock.
+ * @param overrun how long streams continue, in milliseconds: see {@link overrunOf}.
  */
 export function overrunning<S extends Scheduled & { readonly recording: unknown }>(
   sessions: readonly S[],
   now: number,
+  overrun: number,
 ): S | undefined {
-  if (onStage(sessions, now).now) return undefined;
-  const ends = sessions.flatMap(timed).map(({ end }) => end);
+  if (nowAndNext(sessions, now).now) return undefined;
+  const ends = sessions.flatMap(timed).map(({ until }) => until);
   const end = Math.max(...ends.filter((end) => end <= now));
-  if (now - end >= OVERRUN) return undefined;
-  const last = onStage(sessions, end - 1).now;
-  return last && last.recording === null ? last : undefined;
+  if (now - end >= overrun) return undefined;
+  const last = nowAndNext(sessions, end - 1).now;
+  return last && last.recording === null && last.overrun !== "ended" ? last : undefined;
 }
 
-/** The sessions of each room, in their order. Those without a room are left out. */
+/** Groups sessions by room, preserving their order. Omits sessions without a room. */
 export function byRoom<S extends Scheduled>(sessions: readonly S[]): Map<string, S[]> {
   const rooms = new Map<string, S[]>();
   for (const session of sessions) {
@@ -111,14 +157,14 @@ export function byRoom<S extends Scheduled>(sessions: readonly S[]): Map<string,
 }
 
 /**
- * When the next session begins or ends.
+ * Returns the next time at which a session begins or ends.
  * @param now in milliseconds since 1970.
- * @returns milliseconds since 1970; undefined if none does any more.
+ * @returns milliseconds since 1970; undefined if no session begins or ends after `now`.
  */
 export function nextChange(sessions: readonly Scheduled[], now: number): number | undefined {
   let next: number | undefined;
-  for (const { start, end } of sessions.flatMap(timed)) {
-    for (const time of [start, end]) {
+  for (const { start, end, until } of sessions.flatMap(timed)) {
+    for (const time of [start, end, until]) {
       if (time > now && (next === undefined || time < next)) next = time;
     }
   }

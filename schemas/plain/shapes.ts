@@ -1,34 +1,35 @@
-// Shapes of messages from other processes and servers. They load at once and cost little, as each
-// event between processes is checked, and no schema is needed where nothing is documented.
+// Shapes of messages from other processes and servers. Schemas are not needed, because these
+// messages are not documented. Every event between processes is checked, and shapes load faster and
+// are cheaper than schemas.
 
-/** Whether a value from outside has a shape. */
+/** Returns whether an untrusted value has the expected shape. */
 export type Shape = (value: unknown) => boolean;
 
-/** The longest id. */
+/** Maximum length of an id, in UTF-16 units. */
 const MAX_ID = 500;
 
-/** How many options, reactions, rules, or parts of rules there are at most, and then some. */
+/** A generous upper bound for the number of options, reactions, rules, or parts of rules. */
 export const MAX_PARTS = 1_000;
 
-/** How deep JSON may be. Functions that write or compare it recurse for each level. */
+/** Maximum nesting depth of accepted JSON. Functions that serialize or compare JSON recurse once per level. */
 const MAX_DEPTH = 100;
 
 export const isText: Shape = (value) => typeof value === "string";
 export const isFlag: Shape = (value) => typeof value === "boolean";
 
-/** A text that is no longer than an id. */
+/** A string that is short enough to be an id. */
 export const isId: Shape = (value) => typeof value === "string" && value.length <= MAX_ID;
 
 /** A finite number. */
 export const isNumber: Shape = (value) => Number.isFinite(value);
 
-/** A whole number from 0. */
+/** A non-negative safe integer. */
 export const isCount: Shape = (value) => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Whether something is a value of JSON that nothing has to fear. */
+/** A JSON value that is not nested too deeply. */
 export const isJson: Shape = (value) => isFlat(value, MAX_DEPTH);
 
-/** A text that is JSON of an object that nothing has to fear. It may be sent on as it is. */
+/** A string of JSON whose value is an object that is not nested too deeply. The string can be forwarded unchanged. */
 export const isJsonOfObject: Shape = (value) => {
   if (typeof value !== "string") return false;
   try {
@@ -44,25 +45,25 @@ function isFlat(value: unknown, depth: number): boolean {
   return depth > 0 && Object.values(value).every((one) => isFlat(one, depth - 1));
 }
 
-/** One of some values. */
+/** One of the given values. */
 export const isOneOf =
   (...values: readonly unknown[]): Shape =>
   (value) =>
     values.includes(value);
 
-/** As a shape, or null. */
+/** A value of the given shape, or null. */
 export const isNullOr =
   (shape: Shape): Shape =>
   (value) =>
     value === null || shape(value);
 
-/** A list of things of a shape, at most so many. */
+/** A list of at most `max` items of one shape. */
 export const isListOf =
   (shape: Shape, max = Infinity): Shape =>
   (value) =>
     Array.isArray(value) && value.length <= max && value.every(shape);
 
-/** A list with one thing of each shape. */
+/** A list with exactly one item of each shape, in order. */
 export const isTupleOf =
   (...shapes: readonly Shape[]): Shape =>
   (value) =>
@@ -70,7 +71,7 @@ export const isTupleOf =
     value.length === shapes.length &&
     shapes.every((shape, i) => shape(value[i]));
 
-/** An object with any names, at most so many, and values of a shape. */
+/** An object with arbitrary names and at most `max` values of one shape. */
 export const isMapOf =
   (shape: Shape, max = Infinity): Shape =>
   (value) => {
@@ -80,9 +81,10 @@ export const isMapOf =
   };
 
 /**
- * An object. It may have further fields, as a newer Foyer may send more.
- * @param required the shape of each property.
- * @param optional the shapes of fields that may be missing.
+ * An object with the given fields. Unknown fields are allowed, because a newer version of Foyer may
+ * send them.
+ * @param required the shapes of required fields.
+ * @param optional the shapes of optional fields.
  */
 export function isRecord(
   required: Readonly<Record<string, Shape>>,
@@ -99,7 +101,10 @@ export function isRecord(
     );
 }
 
-/** One of several kinds of objects, each with a shape. @param name of the property that tells them apart. */
+/**
+ * An object of one of several kinds, each with its own shape.
+ * @param name the property that distinguishes the kinds.
+ */
 export const isKindOf =
   (name: string, kinds: Readonly<Record<string, Shape>>): Shape =>
   (value) => {
@@ -108,6 +113,6 @@ export const isKindOf =
     return typeof kind === "string" && Object.hasOwn(kinds, kind) && kinds[kind]!(value);
   };
 
-/** Whether a value is an object, and no list. */
+/** Whether a value is an object but not a list. */
 export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

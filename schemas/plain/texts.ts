@@ -1,22 +1,25 @@
-// The rules for short texts, without TypeBox. Most commands need no other schemas,
-// and TypeBox alone takes longer to load than they take to run.
+// The rules for short strings, without TypeBox. Most CLI commands need no other schemas, and
+// loading TypeBox alone takes longer than running such a command.
 
 /**
- * The keyword for the words that follow "Must be" in the message of validation. It is a
- * symbol, so that it never reaches a document.
+ * The keyword for the text after "Must be" in validation messages. It is a symbol, so that it is
+ * never serialized into a document.
  */
 export const Expected = Symbol.for("foyer.expected");
 
-/** The keyword for the bounds of a number that is written as text. JSON Schema has none. */
+/** The keyword for the bounds of a number written as text. JSON Schema has no such keyword. */
 export const Bounds = Symbol.for("foyer.bounds");
 
-/** The rules for a text, as keywords of JSON Schema. */
+/** The keyword for a check that no schema can express: it returns the faults of a value by field. */
+export const AlsoCheck = Symbol.for("foyer.check");
+
+/** The rules for a string, as JSON Schema keywords. */
 export interface TextOptions {
   minLength?: number;
   maxLength?: number;
   pattern?: string;
   enum?: readonly (string | null)[];
-  /** The list also accepts `null`. */
+  /** `["string", "null"]` also accepts `null`. */
   type?: "string" | readonly ["string", "null"];
   [Expected]?: string;
   [Bounds]?: { readonly minimum: number; readonly maximum: number };
@@ -30,7 +33,7 @@ function patternOf(source: string): RegExp {
   return pattern;
 }
 
-/** The length of a string in characters (code points). */
+/** Returns the length of a string in characters (code points). */
 export function lengthOf(text: string): number {
   let length = text.length;
   for (let i = 0; i < text.length - 1; i++) {
@@ -42,13 +45,13 @@ export function lengthOf(text: string): number {
   return length;
 }
 
-/** The first characters (code points) of a text. */
-export const firstOf = (text: string, length: number): string =>
+/** Truncates a string to a number of characters (code points). */
+export const truncate = (text: string, length: number): string =>
   text.length <= length ? text : [...text.slice(0, 2 * length)].slice(0, length).join("");
 
 /**
- * Checks a text against its rules.
- * @returns the fault, as a sentence; undefined without one.
+ * Checks a string against its rules.
+ * @returns the fault, as a sentence; undefined if there is none.
  */
 export function textFault(schema: TextOptions, value: unknown): string | undefined {
   const isNullable = Array.isArray(schema.type);
@@ -90,7 +93,7 @@ export const domain = {
   [Expected]: "a host name in lower case, with an optional :port",
 };
 
-/** The id of a world, which cannot be changed. */
+/** A world's id, which is immutable. */
 export const worldId = {
   minLength: 1,
   maxLength: 50,
@@ -98,7 +101,7 @@ export const worldId = {
   [Expected]: "a-z, 0-9 and -, starting with a letter or a digit, at most 50 characters",
 };
 
-/** The pattern of a UUID in lower case, for any part of a text. */
+/** The unanchored pattern of a lower-case UUID. */
 export const UUID = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
 
 /** A UUID. */
@@ -108,33 +111,34 @@ export const uuid = {
 };
 
 /**
- * A character that shows something: no white space, no control, none of those that Unicode calls
- * Default_Ignorable_Code_Point, and no blank of Braille. It names none beyond 16 bits, as the pattern is
- * in documents that other languages read, where such ranges differ.
+ * Matches a visible character: no whitespace, no control character, no character with Unicode's
+ * Default_Ignorable_Code_Point property, and no Braille blank. The pattern contains no characters
+ * beyond 16 bits, because it is published in documents for programming languages that differ in
+ * their syntax for such characters.
  */
 const SHOWN =
   "[^\\s\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8]";
 
-/** The rules for a text that people read: it must show something. */
+/** The rules for a string that people read: it must contain a visible character. */
 export const visible = { minLength: 1, pattern: SHOWN, [Expected]: "a text that shows something" };
 
-/** A text that may be left empty, but must not only look empty. */
+/** A string that may be empty, but otherwise must contain a visible character. */
 export const visibleOrEmpty = {
   ...visible,
   minLength: 0,
   pattern: `^$|${SHOWN}`,
 };
 
-/** Whether a text shows something. */
+/** Whether a string contains a visible character. */
 export const showsSomething = (text: string): boolean => patternOf(SHOWN).test(text);
 
-/** The title of a world and the name of a room, as they are stored. */
+/** A world's title or a room's name, as stored. */
 export const title = { minLength: 1, maxLength: 300 };
 
-/** The same, as somebody sends it. */
+/** A world's title or a room's name, as submitted. */
 export const sentTitle = { ...title, ...visible };
 
-/** A trait, which tokens grant and rules ask for. */
+/** A trait, which tokens grant and rules require. */
 export const trait = {
   minLength: 1,
   maxLength: 200,
@@ -143,8 +147,8 @@ export const trait = {
   [Expected]: "a trait: 1 to 200 characters without spaces, commas or |",
 };
 
-/** The id of a user in the service that issues its tokens. */
+/** A user's id in the service that issues its tokens. */
 export const uid = { minLength: 1, maxLength: 200 };
 
-/** The id of a user as it is kept: a `uid`, or the name of another issuer, `#` and its `uid`. */
+/** A user's id as stored: a `uid`, optionally prefixed with an external issuer's name and `#`. */
 export const tokenId = { minLength: 1, maxLength: 501 };

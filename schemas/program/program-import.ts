@@ -1,11 +1,12 @@
 import { type Static, Type } from "@sinclair/typebox";
 import { MAX_PROGRAM, PROGRAM_LISTS, PROGRAM_TEXTS } from "../plain/program.js";
+import { roomTemplates } from "../plain/templates.js";
 import { List, OneOf, ref, Text, TextOrNull } from "../values.js";
 import { Session, SessionDraft, Speaker, SpeakerDraft } from "./program.js";
 
-// The bodies of calls that import and export whole programs.
+// Request and response bodies for importing and exporting whole programs.
 
-/** An id in a document: any text that its parts agree on. */
+/** An id in a document: any string that is used consistently within the document. */
 const id = Type.Optional(Text({ minLength: 1, maxLength: 100 }));
 const reference = Type.Optional(TextOrNull({ maxLength: 100 }));
 
@@ -24,7 +25,7 @@ const OwnSpeaker = Type.Object(
   {
     id,
     ...SpeakerDraft.properties,
-    // What the world lacks is left out, with a problem.
+    // Pictures and users that the world lacks are left out and reported as problems.
     picture: Type.Optional(TextOrNull({ minLength: 1, maxLength: PROGRAM_TEXTS.address })),
     user_id: reference,
   },
@@ -32,7 +33,7 @@ const OwnSpeaker = Type.Object(
 );
 export type OwnSpeaker = Static<typeof OwnSpeaker>;
 
-/** Foyer's own form of a program. A document may leave out either list, as it may any field but names. */
+/** A program in Foyer's own format. A document may omit either list, and any field except names. */
 export const ProgramDraft = Type.Object(
   {
     sessions: Type.Optional(List(OwnSession, MAX_PROGRAM)),
@@ -42,7 +43,7 @@ export const ProgramDraft = Type.Object(
     $id: "ProgramDraft",
     description: "Foyer's own form of a program, as GET answers it.",
     additionalProperties: false,
-    // For readers of the document. Without sessions, there are speakers.
+    // Documentation only: a document without a list of sessions must contain at least one speaker.
     if: { not: { required: ["sessions"] } },
     then: { required: ["speakers"], properties: { speakers: { minItems: 1 } } },
     examples: [{ sessions: [{ title: "Maps for everyone" }] }],
@@ -69,7 +70,7 @@ const day = object({
   rooms: { type: "object", additionalProperties: list(event) },
 });
 
-/** The `schedule.json` of other programs. It is read as leniently as its authors write it. */
+/** The `schedule.json` format of other programs. It is parsed leniently, because its producers vary. */
 export const ScheduleDocument = Type.Unsafe<unknown>({
   ...object(
     { schedule: object({ conference: object({ days: list(day) }, "days") }, "conference") },
@@ -79,7 +80,7 @@ export const ScheduleDocument = Type.Unsafe<unknown>({
   description: "The schedule.json of pretalx, frab or the c3voc.",
 });
 
-/** The formats of an export. */
+/** The export formats. */
 export const programFormats = ["json", "schedule.json", "ics"] as const;
 export type ProgramFormat = (typeof programFormats)[number];
 
@@ -91,11 +92,52 @@ const flag = (description: string) =>
 export const ImportQuery = Type.Object({
   dry_run: flag("Change nothing, and answer what would happen."),
   create_rooms: flag("Make the rooms that the world lacks. Asks for room.create."),
+  preview: flag("Like dry_run, and list what would change, record by record."),
+  keep_edits: flag("Keep the fields that were changed by hand since the last import."),
   remove_missing: flag("Delete imported sessions that the document no longer has."),
 });
 export type ImportQuery = Static<typeof ImportQuery>;
 
-/** A whole program in Foyer's own form. */
+const name = Text({ maxLength: PROGRAM_TEXTS.title });
+const uuid = Text({ format: "uuid" });
+
+/** What an organizer decided about a document, which is sent along with it in a form. */
+export const ImportChoices = Type.Object(
+  {
+    rooms: Type.Optional(
+      List(
+        Type.Object(
+          {
+            name,
+            room_id: Type.Optional(
+              Text({ format: "uuid", description: "The room of the world that it is." }),
+            ),
+            template: Type.Optional(OneOf(...roomTemplates)),
+            like: Type.Optional(
+              Text({ format: "uuid", description: "A room to copy modules and rules from." }),
+            ),
+          },
+          { additionalProperties: false },
+        ),
+        MAX_PROGRAM,
+      ),
+    ),
+    speakers: Type.Optional(
+      List(Type.Object({ name, speaker_id: uuid }, { additionalProperties: false }), MAX_PROGRAM),
+    ),
+    replace: Type.Optional(List(uuid, 2 * MAX_PROGRAM)),
+  },
+  {
+    $id: "ImportChoices",
+    description:
+      "What rooms of a document are that the world lacks, who its speakers are, and the records whose changes by hand are replaced although `keep_edits` is set.",
+    additionalProperties: false,
+    examples: [{ rooms: [{ name: "Main Hal", template: "stage" }] }],
+  },
+);
+export type ImportChoices = Static<typeof ImportChoices>;
+
+/** A whole program in Foyer's own format. */
 export const WholeProgram = Type.Object(
   { sessions: Type.Array(ref(Session)), speakers: Type.Array(ref(Speaker)) },
   {
@@ -107,7 +149,37 @@ export const WholeProgram = Type.Object(
 
 const count = Type.Integer({ minimum: 0 });
 
-/** The answer to an import. */
+const near = Type.Array(Type.Object({ id: uuid, name: Type.String() }), {
+  description: "Those of the world whose names are near: perhaps the same.",
+});
+const record = {
+  change: OneOf("created", "updated", "deleted", "kept"),
+  id: Type.Optional(uuid),
+  line: Type.Optional(Type.Integer({ minimum: 1 })),
+  fields: Type.Array(
+    Type.Object({
+      field: Type.String(),
+      before: Type.Unknown(),
+      after: Type.Unknown(),
+      edited: Type.Optional(
+        Type.Boolean({ description: "Changed by hand since the last import." }),
+      ),
+      kept: Type.Optional(Type.Boolean({ description: "The import keeps what is there." })),
+    }),
+    { description: "Rooms and speakers are named, and long texts are cut." },
+  ),
+};
+
+/** What an import changes, record by record. */
+export const ImportLists = Type.Object({
+  sessions: Type.Array(Type.Object({ ...record, title: Type.String() })),
+  speakers: Type.Array(Type.Object({ ...record, name: Type.String(), near })),
+  rooms: Type.Array(Type.Object({ name: Type.String(), sessions: count, near }), {
+    description: "The rooms that the world lacks.",
+  }),
+});
+
+/** The response to an import. */
 export const ImportedProgram = Type.Object(
   {
     created: count,
@@ -122,6 +194,7 @@ export const ImportedProgram = Type.Object(
         message: Type.String(),
       }),
     ),
+    changes: Type.Optional(ImportLists),
   },
   {
     $id: "ImportedProgram",

@@ -5,7 +5,7 @@ import { Expected, visible } from "../plain/texts.js";
 import { List, OneOf, PageOf, PageQuery, Text, TextOrNull } from "../values.js";
 import { WorldParams } from "../worlds.js";
 
-// Sessions and speakers. What a schema cannot say is in db/rules/program-checks.ts.
+// Sessions and speakers. Rules that a schema cannot express are in db/rules/program-checks.ts.
 
 const texts = PROGRAM_TEXTS;
 
@@ -18,7 +18,7 @@ const address = {
 };
 const Address = Text(address);
 
-/** The address of a stream, or a path of this server. */
+/** The URL of a stream, or a path on this server. */
 const StreamAddress = Text({
   ...address,
   pattern: "^([hH][tT][tT][pP][sS]?://[^\\s\\u0000]+|/(?![/\\\\])[^\\s\\u0000]*)$",
@@ -30,7 +30,7 @@ const Link = Type.Object(
   { additionalProperties: false },
 );
 
-/** An object of one form, or null. */
+/** Makes an object schema nullable. */
 const orNull = <T>(schema: T) =>
   Type.Union([schema as never, Type.Null()], { [Expected]: "null or an object of its form" });
 
@@ -58,7 +58,7 @@ type Stream = Static<typeof Stream>;
 const Recording = Type.Object({ url: Address }, { additionalProperties: false });
 type Recording = Static<typeof Recording>;
 
-/** What the world lacks is refused with the reason, also if it is no UUID. */
+/** Malformed ids pass this schema: like unknown ids, they are refused later, with a reason. */
 const id = { maxLength: 100, format: "uuid" };
 const IdOrNull = TextOrNull(id);
 
@@ -81,6 +81,15 @@ const sessionFields = {
   state: OneOf("public", "draft"),
 };
 
+/** How a host ended a session, or did not. */
+const Overrun = Type.Unsafe<"held" | "ended" | null>(
+  Type.Union([OneOf("held", "ended"), Type.Null()], {
+    [Expected]: "held, ended or null",
+    description:
+      "held: it stays on beyond its end until a host ends it. ended: its stream ended with it. A change of its times, or null, ends both.",
+  }),
+);
+
 const sessionExample = {
   id: "3d0f6a52-64f4-4c2d-8d0c-6a0e8f3c5b21",
   title: "Maps for everyone",
@@ -102,9 +111,14 @@ const sessionExample = {
   state: "public" as const,
 };
 
-/** Something of the program: a talk, a workshop, a break. */
+/** A part of the program: a talk, a workshop, a break. */
 export const Session = Type.Object(
-  { id: Text({ format: "uuid" }), title: named, ...sessionFields },
+  {
+    id: Text({ format: "uuid" }),
+    title: named,
+    ...sessionFields,
+    overrun: Type.Optional(OneOf("held", "ended")),
+  },
   {
     $id: "Session",
     description: "A part of the program. Without times it is not scheduled yet. Times are in UTC.",
@@ -120,7 +134,7 @@ const Warning = Type.Object({
 });
 export type Warning = Static<typeof Warning>;
 
-/** The answer to a write of a session. */
+/** The response after a session is created or updated. */
 export const WrittenSession = Type.Object(
   {
     ...Session.properties,
@@ -148,7 +162,7 @@ export const WrittenSession = Type.Object(
 
 const { id: _id, ...sessionDraftExample } = sessionExample;
 
-/** That a field has a text. */
+/** The condition that a field is present and a string. */
 const given = (field: string) => ({
   required: [field],
   properties: { [field]: { type: "string" } },
@@ -156,12 +170,16 @@ const given = (field: string) => ({
 
 /** The fields of a new session. Only the title has no default. */
 export const SessionDraft = Type.Object(
-  { title: named, ...Type.Partial(Type.Object(sessionFields)).properties },
+  {
+    title: named,
+    ...Type.Partial(Type.Object(sessionFields)).properties,
+    overrun: Type.Optional(Overrun),
+  },
   {
     $id: "SessionDraft",
     description: "A new session. It has both times or none. Unknown fields are refused.",
     additionalProperties: false,
-    // For readers of the document. The check of the times has a message.
+    // Documentation only: a separate check of the times produces a clearer message.
     if: { anyOf: [given("starts_at"), given("ends_at")] },
     then: { allOf: [given("starts_at"), given("ends_at")] },
     examples: [sessionDraftExample],
@@ -171,9 +189,9 @@ export type SessionDraft = Static<typeof SessionDraft>;
 
 const SameId = Text({ description: "Its present value, or nothing.", readOnly: true });
 
-/** The fields of a session to change. */
+/** The changes to a session. */
 export const SessionChanges = Type.Partial(
-  Type.Object({ id: SameId, title: named, ...sessionFields }),
+  Type.Object({ id: SameId, title: named, ...sessionFields, overrun: Overrun }),
   {
     $id: "SessionChanges",
     description: "The fields of a session to replace. Unknown fields are refused.",
@@ -211,7 +229,7 @@ const speakerExample = {
   import_id: null,
 };
 
-/** A person of the program. */
+/** A person in the program. */
 export const Speaker = Type.Object(
   { id: Text({ format: "uuid" }), name: named, ...speakerFields },
   {
@@ -237,7 +255,7 @@ export const SpeakerDraft = Type.Object(
 );
 export type SpeakerDraft = Static<typeof SpeakerDraft>;
 
-/** The fields of a speaker to change. */
+/** The changes to a speaker. */
 export const SpeakerChanges = Type.Partial(
   Type.Object({ id: SameId, name: named, ...speakerFields }),
   {
@@ -248,6 +266,17 @@ export const SpeakerChanges = Type.Partial(
   },
 );
 export type SpeakerChanges = Static<typeof SpeakerChanges>;
+
+/** A request to merge two records of one person. */
+export const SpeakerMerge = Type.Object(
+  { speaker_id: Text({ ...id, description: "The record that ends." }) },
+  {
+    $id: "SpeakerMerge",
+    description: "The other record of the same person.",
+    additionalProperties: false,
+    examples: [{ speaker_id: "c2a7b1d7-4e66-4a48-9bc6-1e7a8d2fac53" }],
+  },
+);
 
 export const SessionParams = Type.Object({
   ...WorldParams.properties,
@@ -265,7 +294,7 @@ export const SpeakerParams = Type.Object({
   }),
 });
 
-/** Query parameters of the list of sessions. */
+/** Query parameters for listing sessions. */
 export const SessionsQuery = Type.Object({
   ...PageQuery.properties,
   room: Type.Optional(Text({ description: "Sessions in the room of this id." })),

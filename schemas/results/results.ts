@@ -45,7 +45,7 @@ export const Activity = Type.Object(
 );
 export type Activity = Static<typeof Activity>;
 
-/** The forms of results. */
+/** The formats of results. */
 export const formats = ["json", "csv", "xlsx"] as const;
 export type ResultsFormat = (typeof formats)[number];
 
@@ -57,6 +57,8 @@ export const resultsKinds = [
   "polls",
   "attendance",
   "activity",
+  "calls",
+  "feedback",
 ] as const;
 export type ResultsKind = (typeof resultsKinds)[number];
 
@@ -67,6 +69,19 @@ export const ResultsQuery = Type.Object({
     }),
   ),
   format: Type.Optional(OneOf(...formats)),
+  columns: Type.Optional(
+    Type.Unsafe<"technical" | "readable">({
+      ...OneOf("technical", "readable"),
+      description:
+        "Of CSV and XLSX: `readable` has names instead of ids, times in the zone of the event, headings in words, and nothing that was deleted. By default technical.",
+    }),
+  ),
+  locale: Type.Optional(
+    Type.Unsafe<"en" | "de">({
+      ...OneOf("en", "de"),
+      description: "The language of `readable` headings; by default English.",
+    }),
+  ),
   after: Type.Optional(
     Text({
       ...time,
@@ -90,12 +105,12 @@ export const ResultsParams = Type.Object({
   kind: Type.Unsafe<ResultsKind>({
     ...OneOf(...resultsKinds),
     description:
-      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where) or `activity` (how many people were in rooms, and how many messages they sent, minute by minute).",
+      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where), `activity` (how many people were in rooms, and how many messages they sent, minute by minute) `calls` (of each room: when, how many people at most, and for how many minutes together) or `feedback` (what people think of sessions, without names).",
     examples: ["people"],
   }),
 });
 
-/** Records, as JSON. */
+/** Results as JSON records. */
 export const ResultsList = Type.Object(
   { results: Type.Array(Type.Object({}, { additionalProperties: true })) },
   {

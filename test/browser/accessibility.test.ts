@@ -1,25 +1,25 @@
 import { NIGHT } from "../support/night.js";
 import { until } from "../support/helper.js";
 import { axe } from "./axe.js";
-import { furnish } from "./furnish.js";
+import { furnish, silentEngine } from "./furnish.js";
 import { Site, type Size, sizes, type Visitor } from "./kit.js";
 import t, { test } from "./tap.js";
 import { tours } from "./tour.js";
 
-// Every page and its main states: axe-core in both color schemes, on a desk and on a
-// phone, and nothing wider than the window. A landing looks at each of them once: on a
-// phone, which shows first what is too wide, in one scheme after the other.
+// Runs axe-core on every page and its main states, in both color schemes, on desktop and phone, and
+// checks that nothing overflows the window. A pre-merge run visits each state once: on a phone,
+// where overflow shows first, alternating between the schemes.
 
 const shownOn = !NIGHT ? (["phone"] as const) : (Object.keys(sizes) as Size[]);
 const schemes = ["light", "dark"] as const;
 
-const site = await Site.open(t);
+const site = await Site.open(t, silentEngine);
 const world = await site.world(t);
 const furnished = await furnish(world);
 
 /**
- * What is wider than the window; undefined if nothing is. A phone's `innerWidth` grows with
- * what is too wide, so that it is not compared.
+ * Describes the elements that overflow the window; undefined if there are none. Compares against
+ * `width`, because a phone's `innerWidth` grows with the overflowing content.
  */
 const tooWide = ({ page }: Visitor, width: number) =>
   page.evaluate((width) => {
@@ -57,7 +57,7 @@ test("by keyboard alone, from the welcome to a message", async (t) => {
   await page.goto(world.attend);
   await visitor.field("Your name").waitFor();
 
-  /** Presses a key until something has the focus, which must be visible. */
+  /** Presses a key until the wanted element has the focus, which must be visible. */
   const press = async (key: string, wanted: string | RegExp) => {
     for (let n = 0; n < 60; n++) {
       const focused = await page.evaluate(() => {
@@ -128,7 +128,7 @@ test("on a phone, everything can be reached", async (t) => {
   const small = await visitor.page.evaluate(() =>
     [...document.querySelectorAll("button, a[href], input, select, textarea")]
       .map((it) => [it, it.getBoundingClientRect()] as const)
-      // WCAG 2.2 asks for 24 by 24 (2.5.8), but not of links in text.
+      // WCAG 2.2 (2.5.8) requires 24 by 24 CSS pixels, except for links in text.
       .filter(
         ([it, { width, height }]) =>
           width > 1 && (width < 24 || height < 24) && !it.closest("p, .unseen"),

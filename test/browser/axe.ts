@@ -6,9 +6,9 @@ import type { Page } from "playwright-core";
 const SOURCE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /**
- * What axe-core holds against a page as it is now. It runs in a world of its own, which
- * the policy of the page does not bind.
- * @returns a line for each violation; none if all is well.
+ * Runs axe-core on the current state of a page, in an isolated world that the page's content
+ * security policy does not affect.
+ * @returns a line for each violation.
  */
 export async function axe(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
@@ -21,7 +21,7 @@ export async function axe(page: Page): Promise<string[]> {
     contextId,
     expression: `${SOURCE};0`,
   });
-  // What is animated has no color to judge until it stands.
+  // axe-core cannot measure the contrast of an element while it is animated.
   const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
     contextId,
     awaitPromise: true,

@@ -19,12 +19,15 @@ const find = (place: string | undefined, name: string, PATH = "") =>
   ).find(isExecutable);
 
 /**
- * Where the browser is: the variable CHROMIUM, or `chromium` on the PATH.
- * @returns undefined if there is none.
+ * Finds Chromium: the variable CHROMIUM, or `chromium` on the PATH.
+ * @returns its path; undefined if there is none.
  */
 export const findChromium = (env = process.env): string | undefined =>
   find(env.CHROMIUM, "chromium", env.PATH);
 
-/** Where the other browser is: the variable FIREFOX, or `firefox-esr` on the PATH. */
+/**
+ * Finds Firefox: the variable FIREFOX, or `firefox-esr` on the PATH.
+ * @returns its path; undefined if there is none.
+ */
 export const findFirefox = (env = process.env): string | undefined =>
   find(env.FIREFOX, "firefox-esr", env.PATH);

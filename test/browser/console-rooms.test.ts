@@ -24,11 +24,11 @@ async function toRooms(host: Visitor): Promise<void> {
   await host.toPage("Rooms");
 }
 
-/** The list of rooms: the preview as another user is a list as well. */
+/** Matches the name exactly, since the preview as another user is a list, too. */
 const roomsOf = (host: Visitor): Locator =>
   host.page.getByRole("list", { name: "Rooms", exact: true });
 
-/** The name of each room, in the order of the list. */
+/** Returns the room names in list order. */
 const orderOf = async (host: Visitor): Promise<string[]> => {
   const items = roomsOf(host).getByRole("listitem");
   const texts = await textsOf(items);
@@ -44,7 +44,7 @@ const toEditor = async (host: Visitor, room: string): Promise<void> => {
   await until(async () => (await host.field("Name").inputValue()) === room);
 };
 
-/** Saves, and waits for the answer: it may fill the form again. */
+/** Saves and waits for the response, which may reset the form. */
 async function save(host: Visitor): Promise<void> {
   await host.button("Save").click();
   await host.button("Save").waitFor({ state: "detached" });
@@ -56,13 +56,13 @@ nightly("a room is created, edited and deleted", async (t) => {
   await host.button("New room").click();
   const dialog = host.dialog();
   await dialog
-    .getByRole("radio", { name: /Hallway chat/ })
-    .or(dialog.getByRole("button", { name: /Hallway chat/ }))
+    .getByRole("radio", { name: /^Hallway/ })
+    .or(dialog.getByRole("button", { name: /^Hallway/ }))
     .first()
     .click();
   await dialog.getByRole("textbox", { name: "Name" }).fill("Library");
   await dialog.getByRole("button", { name: "Create" }).click();
-  // It has a field for the name as well.
+  // The dialog has a "Name" field, too.
   await dialog.waitFor({ state: "detached" });
   await until(async () => (await host.field("Name").inputValue()) === "Library");
   await anna.rooms.getByRole("link", { name: /^Library/ }).waitFor();
@@ -79,6 +79,24 @@ nightly("a room is created, edited and deleted", async (t) => {
   await sure.getByRole("button", { name: /^Delete/ }).click();
   await anna.rooms.getByRole("link", { name: /^Quiet library/ }).waitFor({ state: "detached" });
   t.equal((await world.api.listRooms()).count, 3);
+});
+
+nightly("the address of a video call becomes a link to it", async (t) => {
+  const { world, host, ids } = await scene(t);
+  const url = "https://us02web.zoom.us/j/81234567890?pwd=x";
+  const stream = { type: "livestream.native", config: { hls_url: url } };
+  await world.api.updateRoom(ids.garden, { module_config: [stream] });
+  await host.page.goto(`${world.console}#/rooms/${ids.garden}`);
+  await host.button("Show a link to the call").click();
+  await host.button("Save").click();
+  await until(async () => {
+    const [module] = (await world.api.getRoom(ids.garden)).module_config;
+    return module?.type === "page.markdown";
+  });
+  const anna = await world.guest("Anna");
+  await anna.enter("Garden");
+  const link = anna.page.getByRole("main").getByRole("link", { name: "Join the call" });
+  t.equal(await link.getAttribute("href"), url);
 });
 
 nightly("rooms change their order by keyboard", async (t) => {
@@ -102,7 +120,7 @@ nightly("rooms change their order by drag", async (t) => {
   const { world, host } = await scene(t);
   await until(async () => (await orderOf(host)).length === 3);
   const row = (name: string) => roomsOf(host).getByRole("listitem").filter({ hasText: name });
-  // With the rules come marks and a button: nothing moves any more.
+  // The button appears once the rules are loaded; from then on, the layout is stable.
   await host.button("Test access").waitFor();
   const handle = row("Garden").getByTitle("Drag to move");
   const from = (await handle.boundingBox())!;
@@ -116,6 +134,33 @@ nightly("rooms change their order by drag", async (t) => {
   await until(async () => (await orderOf(host))[0] === "Garden");
   await until(async () => (await world.api.listRooms()).results[0]!.name === "Garden");
   t.pass();
+});
+
+nightly("several rooms are edited together", async (t) => {
+  const { world, host, ids } = await scene(t);
+  const config = { type: "chat.native", config: { volatile: true } };
+  await world.api.updateRoom(ids.garden, { module_config: [config] });
+  await host.button("Select").click();
+  for (const name of ["Hallway", "Garden"])
+    await host.page.getByLabel(name, { exact: true }).check();
+  await host.button("Edit together").click();
+  const dialog = host.dialog("Edit 2 rooms");
+  await dialog.getByLabel("Parts").selectOption({ label: "Like “Stage”" });
+  await dialog.getByLabel("Change who sees these rooms").check();
+  await dialog.getByLabel("These roles").check();
+  await dialog.getByLabel("Place in the order").selectOption({ label: "To the beginning" });
+  await dialog.getByRole("button", { name: "Apply" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await until(async () => (await orderOf(host)).join() === "Hallway,Garden,Main stage");
+
+  const stored = new Map((await world.api.listRooms()).results.map((it) => [it.name, it]));
+  const types = (name: string) => stored.get(name)!.module_config.map(({ type }) => type);
+  const parts = ["chat.native", "livestream.native", "question", "poll"];
+  t.strictSame([types("Hallway"), types("Garden")], [parts, parts]);
+  t.match(stored.get("Garden")!.module_config[0], config, "a part keeps its settings");
+  const guest = await world.guest("Anna");
+  t.strictSame(await textsOf(guest.rooms.getByRole("link", { name: /Hallway|Garden/ })), []);
+  t.strictSame(types("Main stage"), ["chat.native"], "other rooms stay as they are");
 });
 
 nightly("modules, as forms and as JSON", async (t) => {
@@ -144,7 +189,7 @@ nightly("modules, as forms and as JSON", async (t) => {
 
 nightly("a change that would lock its author out is confirmed first", async (t) => {
   const { world, host, ids } = await scene(t);
-  // It comes with the rules of the world, from which follows who is locked out.
+  // The button appears once the world's rules are loaded, which the lockout check needs.
   await host.button("Test access").waitFor();
   await toEditor(host, "Garden");
   const role = (name: string) =>
@@ -204,10 +249,14 @@ nightly("people are found, silenced, banned and erased", async (t) => {
     await sure.waitFor({ state: "detached" });
   };
   await act("Silence");
-  await row("Trudy").getByText("Silenced").waitFor();
-  await act("Reactivate");
+  await row("Trudy").getByText("Silenced until").waitFor();
+  await row("Trudy")
+    .getByRole("button", { name: /^Actions/ })
+    .click();
+  await host.page.getByRole("menuitem", { name: "Unsilence", exact: true }).click();
   await row("Trudy").getByText("Silenced").waitFor({ state: "detached" });
-  await act("Ban", "A guest can come back");
+  await act("Delete all messages");
+  await act("Ban", "they can come back in a private window");
   await row("Trudy").getByText("Banned").waitFor();
   await troll.rooms.waitFor({ state: "detached" });
   await act("Erase");
@@ -221,13 +270,13 @@ nightly("a moderator without the HTTP API finds people", async (t) => {
   await world.room("Hallway");
   const live = await world.live({ uid: "walter", name: "Walter" });
   live.close();
-  // What the server refuses would fail this test.
+  // A request that the server denies would fail this test.
   const host = await world.host({ uid: "mod", name: "Mo", traits: ["moderator"] });
   await host.consoleNav.getByRole("link", { name: "People" }).click();
   const row = host.page.getByRole("table").getByRole("row").filter({ hasText: "Walter" });
   await row.waitFor();
   await row.getByRole("button", { name: /^Actions/ }).click();
-  t.same(await textsOf(host.page.getByRole("menuitem")), ["Silence", "Ban"]);
+  t.same(await textsOf(host.page.getByRole("menuitem")), ["Silence", "Ban", "Delete all messages"]);
   await host.page.reload();
   await row.waitFor();
 });
@@ -274,7 +323,7 @@ nightly("results as files and charts, and the history", async (t) => {
   const host = await world.host();
   const main = host.page.getByRole("main");
 
-  // The overview counts them, and leads to the question that waits.
+  // The overview counts them and links to the pending question.
   const figures = main.getByRole("region", { name: "At a glance" });
   await figures.getByRole("link", { name: "2", exact: true }).first().waitFor();
   const waiting = figures.locator(`a[href$="${stage}/host"]`);
@@ -315,7 +364,7 @@ nightly("results as files and charts, and the history", async (t) => {
   await host.consoleNav.getByRole("link", { name: "History" }).click();
   const entries = main.getByRole("listitem");
   await entries.filter({ hasText: "Changed: Attendance" }).waitFor();
-  // The charts are no download.
+  // Viewing the charts does not count as a download.
   t.equal(await entries.filter({ hasText: "downloaded results" }).count(), 4);
   await main.getByLabel("About").selectOption("Results");
   await entries.filter({ hasText: "changed the event" }).waitFor({ state: "detached" });

@@ -4,8 +4,8 @@ import { findFirefox } from "./chromium.js";
 import { allModules, type Lifetime, LIMIT, Site } from "./kit.js";
 import t from "./tap.js";
 
-// The main flows in Firefox: join, chat, ask, vote, the console, a screen. All that a test in
-// Chromium refuses is refused here, too: errors, requests to other hosts, broken policies.
+// The main flows in Firefox: join, chat, ask, vote, the console, a screen. The same faults fail a
+// test as in Chromium: errors, requests to other hosts, policy violations.
 
 const skip = findFirefox() === undefined && "there is no firefox-esr: set FIREFOX";
 const site = await Site.open(t, {}, skip ? undefined : openFirefox(t));
@@ -101,17 +101,15 @@ void t.test("a screen in the hall", { skip }, async (t) => {
   t.equal(await visitor.overflow(), 0);
 });
 
-/** What speaks WebDriver BiDi within playwright-core, of which it shows nothing. */
+/** Internal WebDriver BiDi connection of playwright-core, which has no public API for it. */
 interface Connection {
   send: (method: string, params?: unknown) => Promise<unknown>;
 }
 
-/** A command that the Firefox of Debian does not know yet: it stays as bright as it is. */
+/** Not supported by Debian's Firefox yet. Its failure is ignored, so the color scheme stays as is. */
 const NEWER = "emulation.setMediaFeaturesOverride";
 
-/**
- * Starts the Firefox of the system, by WebDriver BiDi. It ends with the test.
- */
+/** Starts the system's Firefox over WebDriver BiDi. It is closed at the end of the test. */
 async function openFirefox(t: Lifetime): Promise<Browser> {
   const executablePath = findFirefox();
   if (executablePath === undefined) throw new Error("There is no Firefox.");
@@ -119,7 +117,7 @@ async function openFirefox(t: Lifetime): Promise<Browser> {
     executablePath,
     channel: "moz-firefox",
     timeout: 4 * LIMIT,
-    // Whatever a page asks of another host ends here.
+    // Blocks requests to other hosts.
     firefoxUserPrefs: {
       "network.proxy.type": 1,
       "network.proxy.http": "127.0.0.1",

@@ -1,15 +1,20 @@
 import sharp from "sharp";
-import { Foyer, type Live } from "../../client/index.js";
+import { type Commands, Foyer, type Live, type SentPoll } from "../../client/index.js";
 import { allModules, type World } from "./kit.js";
 
-/** What a furnished world has, by the ids that the tour needs. */
+/** The ids from a furnished world that the tour needs. */
 export interface Furnished {
   stage: string;
   hallway: string;
   session: string;
+  call: string;
+  /** A room with a poll of each kind. */
+  quiz: string;
+  /** A room whose chat is slow, and in which messages wait. */
+  round: string;
 }
 
-/** The rooms of a furnished world, in their order. */
+/** The rooms of a furnished world, in display order. */
 export const roomNames = {
   stage: "Main stage",
   hallway: "Hallway",
@@ -17,7 +22,17 @@ export const roomNames = {
   partners: "Partners",
   video: "Recap",
   odd: "Workshop",
+  call: "Coffee table",
+  talk: "Round table",
+  quiz: "Quiz corner",
 } as const;
+
+/** Settings of a media server that never answers: calls show all but their inside. */
+export const silentEngine = {
+  LIVEKIT_URL: "ws://127.0.0.1:9",
+  LIVEKIT_API_KEY: "key",
+  LIVEKIT_API_SECRET: "secret".repeat(6),
+};
 
 export const host = { uid: "host", name: "Hanna Host", traits: ["admin", "api"] };
 export const me = { uid: "me", name: "Mara Lindqvist" };
@@ -41,7 +56,7 @@ const program = `## Thursday
 `;
 
 /**
- * Puts into a world what an event has on its first morning: rooms, a conversation,
+ * Fills a world with the content of a typical event on its first morning: rooms, a conversation,
  * questions and polls in every state, a direct message, an announcement, a program.
  */
 export async function furnish(world: World): Promise<Furnished> {
@@ -64,6 +79,17 @@ export async function furnish(world: World): Promise<Furnished> {
   const video = { type: "livestream.youtube", config: { ytid: "aqz-KE-bpKQ" } };
   await world.room(roomNames.video, [video, ...chat], { sorting_priority: 5 });
   await world.room(roomNames.odd, [{ type: "call.other" }], { sorting_priority: 6 });
+  const call = await world.room(
+    roomNames.call,
+    [{ type: "call.native", config: { limit: 12 } }, ...chat],
+    { sorting_priority: 7 },
+  );
+  const talk = { type: "call.native", config: { mode: "stage" } };
+  const slow = { type: "chat.native", config: { volatile: false, hold: true, slow_mode: 30 } };
+  const round = await world.room(roomNames.talk, [talk, slow], { sorting_priority: 8 });
+
+  const polls = [{ type: "poll", config: { active: true } }];
+  const quiz = await world.room(roomNames.quiz, polls, { sorting_priority: 9 });
 
   const people = await Promise.all(
     [host, me, ...others].map(async (bearer) => {
@@ -101,6 +127,12 @@ export async function furnish(world: World): Promise<Furnished> {
     },
   });
   const typo = await say(dev, hallway, "See you at teh coffee stand.");
+  for (const [live, reason] of [
+    [ada, "spam"],
+    [chloe, "other"],
+  ] as const) {
+    await live.call("chat.report", { channel: hallway, event: typo, reason });
+  }
   await dev.call("chat.send", {
     channel: hallway,
     event_type: "channel.message",
@@ -158,25 +190,38 @@ export async function furnish(world: World): Promise<Furnished> {
   await boss.call("poll.pin", { room: stage, id: lunch.id });
   await poll("Where shall we meet next year?", ["Lisbon", "Oslo"], "draft");
 
+  await pollOfEachKind(quiz, people);
+
   const { id: direct } = await ada.call("chat.direct.create", {
     users: [myself.state!.user.id],
     hide: false,
   });
   await say(ada, direct, "Shall we sit together at lunch?");
   await say(myself, direct, "Gladly.");
+  const question = { type: "text", body: "When does the round table begin?" };
+  for (const live of [myself, dev]) {
+    await live.call("chat.join", { channel: round });
+    const message = { channel: round, event_type: "channel.message", content: question };
+    await live.call("chat.send", message);
+  }
+  await ben.call("user.report", {
+    user: dev.state!.user.id,
+    reason: "privacy",
+    text: "His picture shows me.",
+  });
   await myself.call("user.block", { id: dev.state!.user.id });
   await boss.call("announcement.create", {
     text: "The workshop moves to room 2.",
     state: "active",
   });
   for (const live of people) live.close();
-  return { stage, hallway, session: await schedule(world) };
+  return { quiz, stage, hallway, session: await schedule(world), call, round };
 }
 
 /**
- * Gives a furnished world a program, on a day of its own: what the pages show of it is the
- * same until then.
- * @returns the id of the session with the most to show.
+ * Adds a program to a furnished world. Its date is fixed and in the future, so the pages always
+ * show it the same.
+ * @returns the id of the session with the most content.
  */
 async function schedule({ api }: World): Promise<string> {
   const { results } = await api.listRooms();
@@ -206,20 +251,23 @@ async function schedule({ api }: World): Promise<string> {
   return id;
 }
 
-/** Sends a message. @returns its id. */
+/**
+ * Sends a message.
+ * @returns its id.
+ */
 export async function say(live: Live, channel: string, body: string): Promise<number> {
   const { event } = await live.call("chat.send", {
     channel,
     event_type: "channel.message",
     content: { type: "text", body },
   });
-  return event.event_id;
+  return event!.event_id;
 }
 
 const react = (live: Live, channel: string, event: number, reaction: string) =>
   live.call("chat.react", { channel, event, reaction });
 
-/** The bytes of a picture: hills under a sky of this color. */
+/** Renders a PNG of hills under a sky of the given color. */
 export const pictureOf = (color: string, width = 96, height = 96): Promise<Buffer> =>
   sharp(
     Buffer.from(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100"
@@ -236,7 +284,62 @@ export const pictureOf = (color: string, width = 96, height = 96): Promise<Buffe
     .png()
     .toBuffer();
 
-/** Uploads a picture as a user. @returns its address. */
+/** Creates polls of all kinds, with votes of all people. The first one manages them. */
+async function pollOfEachKind(room: string, people: readonly Live[]) {
+  const [boss, , ada, ben, chloe] = people as [Live, Live, Live, Live, Live];
+  for (const live of people) await live.call("room.enter", { room });
+  type Draft = Commands["poll.create"]["payload"];
+  const create = async (poll_type: Draft["poll_type"], content: string, more?: Partial<Draft>) => {
+    const draft = { room, content, poll_type, state: "open", ...more } as Draft;
+    return (await boss.call("poll.create", draft)).poll;
+  };
+  const vote = ({ id }: SentPoll, live: Live, ballot: Partial<Commands["poll.vote"]["payload"]>) =>
+    live.call("poll.vote", { room, id, ...ballot });
+  const options = (...texts: string[]) => texts.map((content, order) => ({ content, order }));
+
+  const rivers = options("Danube", "Volga", "Rhine").map((it, at) => ({
+    ...it,
+    correct: at === 1,
+  }));
+  const over = await create("quiz", "Which river is the longest in Europe?", { options: rivers });
+  for (const [live, at] of [
+    [ada, 1],
+    [ben, 1],
+    [chloe, 0],
+  ] as const) {
+    await vote(over, live, { options: [over.options[at]!.id] });
+  }
+  await boss.call("poll.update", { room, id: over.id, state: "closed" });
+  await create("quiz", "Which is the shortest?", { options: rivers, settings: { seconds: 300 } });
+  const rank = await create("rank", "What matters most on a map?", {
+    options: options("Typography", "Projection", "Color"),
+  });
+  const [type, projection, color] = rank.options.map(({ id }) => id) as [string, string, string];
+  await vote(rank, ada, { options: [projection, type] });
+  await vote(rank, ben, { options: [projection, color, type] });
+  const labels = { min_label: "Not for me", max_label: "Wonderful" };
+  const scale = await create("scale", "How was the keynote?", { settings: labels });
+  for (const [live, value] of [
+    [ada, 5],
+    [ben, 4],
+    [chloe, 4],
+  ] as const) {
+    await vote(scale, live, { value });
+  }
+  const text = await create("text", "What should we do better?", { settings: { hold: true } });
+  await vote(text, ada, { answers: ["Longer breaks, so that people can meet."] });
+  await vote(text, ben, { answers: ["Slides before the talks."] });
+  const words = await create("words", "What makes a good map?");
+  await vote(words, ada, { answers: ["Patience", "Ink"] });
+  await vote(words, ben, { answers: ["patience", "accuracy"] });
+  await vote(words, chloe, { answers: ["Accuracy", "Patience", "coffee"] });
+  await boss.call("poll.pin", { room, id: words.id });
+}
+
+/**
+ * Uploads a picture as a user.
+ * @returns its URL.
+ */
 export async function upload(
   world: World,
   uid: string,

@@ -1,11 +1,11 @@
 import type { Live } from "../../client/index.js";
 import { allModules, type World } from "./kit.js";
 
-// What an attacker writes. Each payload that runs sets `__xss`, opens a dialog, asks
-// another host for something, or leaves an element behind that `scan` finds.
+// An attacker's payloads. Each one that executes sets `__xss`, opens a dialog, sends a request to
+// another host, or leaves an element behind that `scan` finds.
 
 const run = "window.__xss=1";
-/** A host that is not the server's. */
+/** A host other than the server's. */
 export const ELSEWHERE = "evil.example";
 
 export const payloads: readonly string[] = [
@@ -30,7 +30,7 @@ export const payloads: readonly string[] = [
   `<img/src="x"/onerror=${run}//`,
   `<<img src=x onerror=${run}>`,
   `<a href="https://${ELSEWHERE}/" onclick="${run}" style="position:fixed;inset:0">x</a>`,
-  // Out of an attribute, or of a script.
+  // Breaking out of an attribute or a script.
   `" onmouseover="${run}" autofocus onfocus="${run}" x="`,
   `' onmouseover='${run}' x='`,
   `"><img src=x onerror=${run}>`,
@@ -38,7 +38,7 @@ export const payloads: readonly string[] = [
   `</title><script>${run}</script>`,
   `</script><script>${run}</script>`,
   `'"\`--></style></script><svg/onload=${run}>`,
-  // Addresses.
+  // URLs.
   `javascript:${run}`,
   `JaVaScRiPt:${run}`,
   `java\tscript:${run}`,
@@ -60,7 +60,7 @@ export const payloads: readonly string[] = [
   `https://${ELSEWHERE}/"onmouseover="${run}"`,
   "```html\n<script>" + run + "</script>\n```",
   `\`<img src=x onerror=${run}>\``,
-  // What a parser mends into something else.
+  // Mutation XSS: parsers turn these into different markup.
   `<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=${run}&gt;">`,
   `<svg></p><style><a id="</style><img src=1 onerror=${run}>">`,
   `<form><math><mtext></form><form><mglyph><style></math><img src onerror=${run}>`,
@@ -72,11 +72,11 @@ export const payloads: readonly string[] = [
   `<svg><use href="data:image/svg+xml,<svg id=x xmlns='http://www.w3.org/2000/svg'><script>${run}</script></svg>#x"/></svg>`,
   `<svg><animate xlink:href=#x attributeName=href values=javascript:${run} /><a id=x><text>x</text></a></svg>`,
   `<img name=cookie><form id=foyer><input name=attributes></form>`,
-  // Entities, and characters that turn text around.
+  // Entities, and characters that reverse the text direction.
   `&lt;img src=x onerror=${run}&gt;`,
   `&#60;script&#62;${run}&#60;/script&#62;`,
   `\u202e\u2066<img src=x onerror=${run}>\u2069`,
-  // Templates of libraries.
+  // Template syntax of frameworks.
   "{@html '<img src=x onerror=" + run + ">'}",
   "{{constructor.constructor('" + run + "')()}}",
   "${" + run + "}",
@@ -85,29 +85,29 @@ export const payloads: readonly string[] = [
   `<style>@import "https://${ELSEWHERE}/x.css";*{background:url(https://${ELSEWHERE}/y)}</style>`,
   `<div style="background:url(https://${ELSEWHERE}/x.png);behavior:url(x)">x</div>`,
   `}</style><img src=x onerror=${run}>`,
-  // Words that objects know.
+  // Property names that every object inherits.
   "__proto__",
   "constructor",
 ];
 
-/** A hostile world, by what a test looks up in it. */
+/** The parts of a hostile world that tests look up. */
 export interface Hostile {
   stage: string;
   rooms: { id: string; name: string }[];
-  /** Names of rooms that the server took. */
+  /** Room names that the server accepted. */
   names: string[];
   direct: string;
 }
 
-/** Whom all this is shown to. */
+/** The user who views the hostile content. */
 export const reader = { uid: "reader", name: "Rita", traits: ["admin", "api"] };
 
-/** Those that are no addresses of the web, which frames may show. */
+/** Excludes http(s) URLs, which frames may show. */
 const addresses = payloads.filter(
   (text) => /^\W*[a-z\t]*:|^\/\//i.test(text) && !/^https?:/.test(text),
 );
 
-/** The configurations of modules in which an address or a text is hostile. */
+/** Module configurations that contain a hostile URL or text. */
 const configs: [type: string, of: (text: string) => object, texts: readonly string[]][] = [
   ["page.iframe", (url) => ({ url }), addresses],
   ["livestream.iframe", (url) => ({ url }), addresses],
@@ -123,10 +123,11 @@ const configs: [type: string, of: (text: string) => object, texts: readonly stri
   ],
   ["page.markdown", (content) => ({ content }), [payloads.join("\n\n")]],
   ["page.static", (content) => ({ content }), [payloads.join("\n\n")]],
+  ["call.native", () => ({}), [payloads[1]!]],
 ];
 
-/** Fills a world with what hostile people may write, in every field that pages show. */
-export async function infest(world: World): Promise<Hostile> {
+/** Fills every field that the pages show with hostile content. */
+export async function seedHostileWorld(world: World): Promise<Hostile> {
   const stage = await world.room("Main stage", allModules, { sorting_priority: -2 });
   const rooms: { id: string; name: string }[] = [];
   const names: string[] = [];
@@ -137,7 +138,7 @@ export async function infest(world: World): Promise<Hostile> {
       rooms.push({ id, name: text });
       names.push(text);
     } catch (error) {
-      // Some are no names.
+      // Some payloads are not valid names.
       if (!/^400 name/.test((error as Error).message)) throw error;
     }
   }
@@ -182,7 +183,7 @@ export async function infest(world: World): Promise<Hostile> {
     await boss.call("announcement.create", { text, state: "active" });
   }
   const questions = await boss.call("question.list", { room: stage });
-  // Every other one waits.
+  // Every other question stays pending.
   for (const { id } of questions.filter((_, i) => i % 2 === 0)) {
     await boss.call("question.update", { room: stage, id, state: "visible" });
   }
@@ -196,6 +197,31 @@ export async function infest(world: World): Promise<Hostile> {
         { content: `${content} `, order: 2 },
       ],
     });
+  }
+  const upTo = (length: number) => payloads.filter((it) => it.length <= length).slice(0, 5);
+  const kinds = [
+    { poll_type: "text", answers: upTo(500), settings: { answers: 5, length: 500 } },
+    { poll_type: "words", answers: upTo(40), settings: { answers: 5, length: 40 } },
+    { poll_type: "scale", settings: { min_label: upTo(100)[0]!, max_label: upTo(100)[1]! } },
+    { poll_type: "rank", options: payloads.slice(0, 20) },
+    { poll_type: "quiz", options: payloads.slice(0, 20) },
+  ] as const;
+  for (const kind of kinds) {
+    const { poll_type } = kind;
+    const { poll } = await boss.call("poll.create", {
+      ...{ room: stage, content: poll_type, poll_type, state: "open" },
+      ...("settings" in kind && { settings: kind.settings }),
+      ...("options" in kind && {
+        options: kind.options.map((content, order) => ({
+          ...{ content, order },
+          ...(poll_type === "quiz" && { correct: true }),
+        })),
+      }),
+    });
+    const { id } = poll;
+    if ("answers" in kind) {
+      await victim.call("poll.vote", { room: stage, id, answers: [...kind.answers] });
+    }
   }
   boss.close();
   victim.close();
@@ -226,6 +252,6 @@ const post = (live: Live, channel: string, body: string) =>
   live.call("chat.send", {
     channel,
     event_type: "channel.message",
-    // The last two are what other clients may add.
+    // Other clients may add the last two fields.
     content: { type: "text", body, client: body, preview_card: { url: body } },
   });

@@ -10,7 +10,7 @@ import { type Bearer, Site, type Visitor, type World } from "./kit.js";
 import t from "./tap.js";
 import { nightly } from "./tap.js";
 
-// The pages of the console for webhooks and for providers of OpenID Connect.
+// The console's pages for webhooks and OpenID Connect providers.
 
 const site = await Site.open(t, { WEBHOOK_ALLOW: "127.0.0.1" });
 
@@ -23,7 +23,7 @@ nightly("webhooks", async (t) => {
   await host.consoleNav.getByRole("link", { name: "Webhooks" }).click();
   await main.getByText("No webhooks").waitFor();
 
-  // A wrong address says why, and nothing that was typed is lost.
+  // An invalid address shows the reason and keeps the input.
   await host.button("New webhook").click();
   await host.field("Address").fill("http://10.0.0.1/hook");
   await host.field("Description").fill("The shop");
@@ -45,7 +45,7 @@ nightly("webhooks", async (t) => {
   await card.getByText("room.*").waitFor();
   await card.getByText("On", { exact: true }).waitFor();
 
-  // Deliveries: one arrives, and after the next one the receiver is gone.
+  // The first delivery succeeds; the receiver answers the next one with 410.
   await world.room("Stage");
   await until(() => got.length === 1);
   const [first] = got;
@@ -53,23 +53,23 @@ nightly("webhooks", async (t) => {
   await card.getByText("200", { exact: true }).waitFor();
   await world.room("Hallway");
   await card.getByText("Disabled by the server").waitFor();
-  await card.getByText(/gone for good \(410\)/).waitFor();
+  await card.getByText(/gone permanently \(410\)/).waitFor();
   t.same(await host.faults(), []);
   await card.getByRole("button", { name: "Send a test" }).click();
-  await host.page.getByText("The receiver is gone for good").last().waitFor();
+  await host.page.getByText("The receiver is gone permanently").last().waitFor();
   await card.getByRole("button", { name: "Turn on again" }).click();
-  await host.page.getByText("goes on where it stopped").waitFor();
+  await host.page.getByText("resumes where it stopped").waitFor();
   await card.getByText("On", { exact: true }).waitFor();
   await until(() => got.length === 4);
 
   await card.getByRole("button", { name: "Send again" }).click();
   await host.field("After change").fill("999999");
   await host.dialog().getByRole("button", { name: "Send again" }).click();
-  await host.dialog().getByText("of the future").waitFor();
+  await host.dialog().getByText("future cursor").waitFor();
   t.same(await host.faults(), []);
   await host.field("After change").fill("0");
   await host.dialog().getByRole("button", { name: "Send again" }).click();
-  await host.page.getByText("sends them again").waitFor();
+  await host.page.getByText("is sending them again").waitFor();
   const id = (n: number) => got[n]?.headers["webhook-id"];
   await until(() => got.some((_, i) => i >= 4 && id(i) === id(0)));
 
@@ -83,7 +83,7 @@ nightly("webhooks", async (t) => {
   const last = got.at(-1)!;
   new Webhook(other).verify(last.text, last.headers as Record<string, string>);
 
-  // What another host changes while the form is open stays.
+  // Saving the form keeps another host's concurrent changes.
   await card.getByRole("button", { name: "Edit" }).click();
   const read = await world.api.request("GET", "/webhooks/");
   const { results } = (await read.json()) as { results: { id: string }[] };
@@ -96,7 +96,7 @@ nightly("webhooks", async (t) => {
   await now.getByText("The new shop").waitFor();
   await now.getByText("Everything").waitFor();
 
-  // A person turns off one that fails: the server did not.
+  // A failing webhook that a host turns off is not shown as disabled by the server.
   await world.room("Lobby");
   await now.getByText("Failing", { exact: true }).waitFor();
   await now.getByRole("button", { name: "Turn off" }).click();
@@ -111,7 +111,7 @@ nightly("providers to sign in with", async (t) => {
   const provider = await startProvider(t, [`${world.attend}sign-in/the-club/callback`]);
   const { publicKey } = await generateKeyPair("ES256");
   const key = await exportJWK(publicKey);
-  // Two of one name, as while its keys change.
+  // Two issuers share a name, as during a key rotation.
   const issuers = ["a", "b"].map((kid) => ({
     issuer: "https://shop.example",
     audience: "foyer",
@@ -135,7 +135,7 @@ nightly("providers to sign in with", async (t) => {
   const callback = `${world.attend}sign-in/the-club/callback`;
   await host.dialog().getByText(callback).waitFor();
   await host.button("Add provider").click();
-  await host.dialog().getByText("Must be at a public address").waitFor();
+  await host.dialog().getByText("Must have a public address").waitFor();
   t.same(await host.faults(), []);
   await host.field("Issuer").fill(provider.issuer);
   await host.button("Add provider").click();
@@ -157,7 +157,7 @@ nightly("providers to sign in with", async (t) => {
     oidc: [expected],
   });
 
-  // What has no field in the form stays.
+  // Settings without a form field survive a save.
   const mapped = { ...expected.traits, claim: "groups", map: { a: ["b"] } };
   await world.api.updateWorld({ config: { oidc: [{ ...expected, traits: mapped }] } });
   await main.getByText("groups").waitFor();
@@ -185,7 +185,7 @@ nightly("providers to sign in with", async (t) => {
   t.same((await saved())["oidc"], []);
 });
 
-/** A world whose people sign in at a provider that asks them who they are. */
+/** Creates a world whose users sign in at a provider that prompts for an account. */
 async function signingIn(t: Test, overrides: object = {}) {
   const world = await site.world(t, overrides);
   const uri = (id: string) => `${world.attend}sign-in/${id}/callback`;
@@ -209,7 +209,7 @@ async function signingIn(t: Test, overrides: object = {}) {
 
 async function visit(world: World) {
   const visitor = await world.visitor();
-  // The pages of the provider, and the fonts that they ask for.
+  // Tolerates the provider's pages and the fonts that they load.
   visitor.watch.tolerate(/^request: /, /^failed: /, /^policy: /, /^console: /);
   return visitor;
 }
@@ -284,13 +284,13 @@ nightly("a closed event with two providers asks", async (t) => {
   t.equal(visitor.page.url(), world.attend);
 });
 
-// Web push, against a push service of this test: the browser has no account at a real one.
+// Web push against a local push service: the browser has no account with a real one.
 
 const anna: Bearer = { uid: "anna", name: "Anna" };
 
 /**
- * Lets a browser subscribe at the service of this test.
- * @returns delivers a message as a push service does.
+ * Lets a browser subscribe to the test's push service.
+ * @returns a function that delivers a message like a push service.
  */
 async function subscribable(visitor: Visitor, subscription: { endpoint: string; keys: object }) {
   await visitor.context.grantPermissions(["notifications"], { origin: site.baseUrl });

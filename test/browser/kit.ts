@@ -9,6 +9,7 @@ import {
 import type { Test } from "tap";
 import { WebSocket } from "ws";
 import { Foyer, Live, type SocketClass } from "../../client/index.js";
+import { POLL_KINDS } from "../../schemas/plain/polls.js";
 import { draftWorld } from "../../db/world-management.js";
 import type { PermissionConfig } from "../../schemas/rules.js";
 import type { TestWorld } from "../../testing.js";
@@ -19,10 +20,10 @@ import { axe } from "./axe.js";
 import { findChromium } from "./chromium.js";
 import { Watch } from "./watch.js";
 
-/** How long a test waits for anything, in milliseconds: the machine may be busy. */
+/** The timeout of every wait, in milliseconds; long, because the machine may be busy. */
 export const LIMIT = 45_000;
 
-/** The sizes of windows that the pages are shown in. */
+/** Window sizes, in CSS pixels. */
 export const sizes = {
   desktop: { width: 1280, height: 800 },
   phone: { width: 360, height: 740 },
@@ -31,10 +32,10 @@ export const sizes = {
 export type Size = keyof typeof sizes;
 export type Scheme = "light" | "dark";
 
-/** Who may do what in a world of these tests: traits are the names of the people. */
+/** The permissions in test worlds. Traits are named after roles. */
 export const testRules: PermissionConfig = rules({ "chat.moderate": [["moderator", "admin"]] });
 
-/** Everything that a room may have. */
+/** The modules of a full-featured room. */
 export const allModules = [
   { type: "livestream.native", config: {} },
   { type: "chat.native", config: { volatile: false } },
@@ -42,16 +43,16 @@ export const allModules = [
   { type: "poll", config: { active: true } },
 ];
 
-/** What ends what was begun: a test of tap, or a script. */
+/** A scope with teardown: a tap test, or a script. */
 export interface Lifetime {
   readonly fullname?: string;
   teardown(work: () => unknown): void;
-  /** Whether nothing has failed so far. */
+  /** Whether the test has no failures so far. */
   passing?(): boolean;
   comment?(text: string): void;
 }
 
-/** Fails the file of a test that is over: what a teardown throws would confuse tap. */
+/** Fails the test file after a test has ended, since tap cannot handle errors thrown in a teardown. */
 function failLate(t: Lifetime, faults: readonly string[]): void {
   if (faults.length === 0) return;
   process.exitCode = 1;
@@ -59,17 +60,17 @@ function failLate(t: Lifetime, faults: readonly string[]): void {
   say(`FAULTS of "${t.fullname}":\n${faults.join("\n")}`);
 }
 
-/** How a browser differs from one on a desk in English. */
+/** Differences from an English desktop browser. */
 export interface VisitorOptions {
   scheme?: Scheme;
   size?: Size;
   locale?: string;
-  /** Its time zone; UTC by default. */
+  /** Time zone; defaults to UTC. */
   zone?: string;
   reducedMotion?: boolean;
-  /** For scripts that change how a page looks. */
+  /** For scripts that change the look of a page. */
   bypassCSP?: boolean;
-  /** Whether it has the worker of the page, past which tests see no requests. */
+  /** Whether to allow the service worker, whose requests tests cannot see. */
   hasWorker?: boolean;
   viewport?: { width: number; height: number };
 }
@@ -78,11 +79,11 @@ export interface Bearer {
   uid: string;
   name?: string;
   traits?: string[];
-  /** For how many seconds from now the token is valid. */
+  /** Lifetime of the token, in seconds. */
   seconds?: number;
 }
 
-/** Starts the browser of a test file. It ends with the test. */
+/** Starts the test file's browser. It is closed at the end of the test. */
 export async function openBrowser(t: Lifetime): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) {
@@ -96,15 +97,17 @@ export async function openBrowser(t: Lifetime): Promise<Browser> {
       "--disable-gpu",
       "--disable-background-networking",
       "--disable-dev-shm-usage",
-      // Whatever a page asks of another host ends here.
-      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+      // A generated camera and microphone.
+      "--use-fake-device-for-media-stream",
+      // Blocks requests to other hosts. Passkeys need a host with a name.
+      "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",
     ],
   });
   t.teardown(() => browser.close());
   return browser;
 }
 
-/** A server in this process, and a browser that starts when the first person comes. */
+/** A server in this process, with a browser that is started lazily. */
 export class Site {
   #worlds = 0;
 
@@ -115,8 +118,9 @@ export class Site {
   ) {}
 
   /**
-   * Starts a server. It ends with the test, which fails if the server logged an error.
-   * @param browser one that is open already.
+   * Starts a server. It is stopped at the end of the test, which fails if the server logged an
+   * error.
+   * @param browser reuses an open browser.
    */
   static async open(t: Lifetime, env = {}, browser?: Promise<Browser>, dataDir = shortFolder(t)) {
     const server = await startServer(t as Test, { dataDir, env, mayLogErrors: true });
@@ -138,7 +142,7 @@ export class Site {
     return this.server.baseUrl;
   }
 
-  /** Creates a world. Its title is "The party". */
+  /** Creates a world with the title "The party". */
   async world(t: Lifetime, { config, ...more }: Partial<Omit<TestWorld, "id">> = {}) {
     const id = `w${++this.#worlds}`;
     const draft = draftWorld({ id, title: "The party", domain: `${id}.localhost` });
@@ -152,7 +156,7 @@ export class Site {
   }
 }
 
-/** A world of a server, and the people who visit it. */
+/** A world on a server, and its visitors. */
 export class World {
   readonly api: Foyer;
 
@@ -165,7 +169,7 @@ export class World {
     this.api = new Foyer({ baseUrl: site.baseUrl, world: id, token });
   }
 
-  /** The same world, for another test: whom it shows then end with that test. */
+  /** Returns the same world for another test, whose end also closes its visitors. */
   during(t: Lifetime): World {
     return new World(t, this.site, this.id);
   }
@@ -191,7 +195,7 @@ export class World {
     });
   }
 
-  /** The address of the event, or of a room, that signs a user in. */
+  /** Returns a link to the event or a room that signs a user in. */
   link(bearer: Bearer, room?: string): string {
     return `${this.attend}#token=${this.token(bearer)}${room ? `&room=${room}` : ""}`;
   }
@@ -205,25 +209,26 @@ export class World {
     return (await this.api.createRoom(draft)).id;
   }
 
-  /** Connects a user without a browser. The connection closes with the test. */
+  /** Connects a user without a browser. The connection is closed at the end of the test. */
   async live(bearer: Bearer): Promise<Live> {
     const live = new Live({
       baseUrl: this.baseUrl,
       world: this.id,
       token: this.token(bearer),
       WebSocket: WebSocket as unknown as SocketClass,
+      pollKinds: POLL_KINDS,
     });
     this.t.teardown(() => live.close());
     await live.connected();
     return live;
   }
 
-  /** Opens a separate browser, without a page yet. */
+  /** Opens an isolated browser context with a blank page. */
   async visitor(options: VisitorOptions = {}): Promise<Visitor> {
     return Visitor.open(this.t, await this.site.browser(), this.baseUrl, options);
   }
 
-  /** A guest who enters a name, and goes to the first room. */
+  /** Joins as a guest with a name and enters the first room. */
   async guest(name: string, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(this.attend);
@@ -232,7 +237,7 @@ export class World {
     return visitor;
   }
 
-  /** A user who enters by a link with a token, and goes to the first room. */
+  /** Signs a user in by a token link and enters the first room. */
   async bearer(bearer: Bearer, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const named = { name: bearer.uid, ...bearer };
@@ -242,7 +247,7 @@ export class World {
     return visitor;
   }
 
-  /** An organizer at the console, signed in by a link. */
+  /** Opens the console as an organizer, signed in by a link. */
   async host(bearer: Partial<Bearer> = {}, options?: VisitorOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     const all = { uid: "host", name: "Host", traits: ["admin", "api"] };
@@ -253,7 +258,7 @@ export class World {
   }
 }
 
-/** A browser of one person, whose page a test looks at. It finds things by their accessible names. */
+/** One person's browser context and page. Finds elements by their accessible names. */
 export class Visitor {
   private constructor(
     readonly context: BrowserContext,
@@ -286,7 +291,7 @@ export class Visitor {
       locale,
       timezoneId: zone,
       reducedMotion: reducedMotion ? "reduce" : "no-preference",
-      permissions: ["clipboard-read", "clipboard-write"],
+      permissions: ["clipboard-read", "clipboard-write", "camera", "microphone"],
     });
     context.setDefaultTimeout(LIMIT);
     context.setDefaultNavigationTimeout(LIMIT);
@@ -297,7 +302,8 @@ export class Visitor {
         const shown = await page.locator("body").ariaSnapshot().catch(String);
         t.comment?.(`${page.url()}\n${shown}`);
       }
-      // Chromium may never answer, as when the page is reloading. Then it ends with the browser.
+      // Chromium may never respond, for example while the page is reloading. In that case, the
+      // context is closed along with the browser.
       await Promise.race([context.close(), delay(5000, null, { ref: false })]);
       failLate(t, watch.faults);
     });
@@ -326,12 +332,12 @@ export class Visitor {
     await this.arrived();
   }
 
-  /** Waits until the event is there. On a phone, the list of rooms is hidden at first. */
+  /** Waits until the event is loaded. Phones hide the room list at first. */
   async arrived(): Promise<void> {
     await this.page.locator("nav[aria-label=Rooms]").waitFor({ state: "attached" });
   }
 
-  /** Goes from the lobby, if there are several rooms, to the first one. */
+  /** Leaves the lobby, which exists only if there are several rooms, for the first room. */
   async leaveLobby(): Promise<void> {
     const heading = this.page.locator("main h1");
     await heading.waitFor();
@@ -362,33 +368,33 @@ export class Visitor {
     return this.page.getByRole("dialog", name === undefined ? {} : { name });
   }
 
-  /** Goes to a room by the list of rooms. */
+  /** Enters a room from the room list. */
   async enter(room: string): Promise<void> {
     await this.unfold();
     await this.rooms.getByRole("link", { name: new RegExp(`^${room}`) }).click();
     await this.page.getByRole("heading", { name: room, level: 1 }).waitFor();
   }
 
-  /** Shows the list of rooms, where a phone hides it. */
+  /** Opens the room list if it is collapsed, as on phones. */
   async unfold(): Promise<void> {
     const menu = this.button("Menu");
-    // The page of a visitor who has just joined may still be loading.
+    // The page may still be loading if the visitor has just joined.
     await menu.or(this.rooms).first().waitFor();
     if (!(await menu.isVisible())) return;
-    // The list is still to be seen while it goes.
+    // The list stays visible during its closing animation, so check the menu instead.
     const isOpen = async () => (await menu.getAttribute("aria-expanded")) === "true";
     if (!(await isOpen())) await menu.click();
     await this.rooms.waitFor();
   }
 
-  /** Sends a message, and waits until the server has it. */
+  /** Sends a message and waits until the server has stored it. */
   async say(text: string): Promise<void> {
     await this.message.fill(text);
     await this.button("Send").click();
     await this.post(text).waitFor();
   }
 
-  /** A message that holds a text. One that waits for the server is none yet. */
+  /** Finds a message by its text. Messages still being sent do not match. */
   post(text: string): Locator {
     return this.log.locator("article[data-event]").filter({ hasText: text });
   }
@@ -399,20 +405,20 @@ export class Visitor {
     await this.page.getByRole("menuitem", { name: item, exact: true }).click();
   }
 
-  /** Chooses files by a button. */
+  /** Attaches files with a button that opens a file chooser. */
   async attach(button: string, ...files: { name: string; mimeType: string; buffer: Buffer }[]) {
     const choosing = this.page.waitForEvent("filechooser");
     await this.button(button).click();
     await (await choosing).setFiles(files);
   }
 
-  /** Goes to a page of the console. */
+  /** Opens a page of the console. */
   async toPage(name: string): Promise<void> {
     await this.consoleNav.getByRole("link", { name, exact: true }).click();
     await this.page.getByRole("heading", { name, level: 1 }).waitFor();
   }
 
-  /** What axe holds against the page, in both color schemes. */
+  /** Returns the violations that axe-core finds in both color schemes. */
   async faults(): Promise<string[]> {
     const found: string[] = [];
     for (const colorScheme of ["dark", "light"] as const) {
@@ -422,7 +428,7 @@ export class Visitor {
     return found;
   }
 
-  /** How far the page reaches beyond the window, to the side. */
+  /** Returns the page's horizontal overflow, in CSS pixels. */
   overflow(): Promise<number> {
     return this.page.evaluate(() => {
       const { scrollWidth, clientWidth } = document.documentElement;
@@ -430,7 +436,7 @@ export class Visitor {
     });
   }
 
-  /** The text of the field that has the focus, and the like. */
+  /** Describes the focused element by its tag and label. */
   focused(): Promise<string> {
     return this.page.evaluate(() => {
       const { activeElement: it } = document;

@@ -1,9 +1,10 @@
 import { rules, until } from "../support/helper.js";
 import { axe } from "./axe.js";
+import { silentEngine } from "./furnish.js";
 import { allModules, Site, Visitor } from "./kit.js";
-import t, { nightly } from "./tap.js";
+import t, { nightly, test } from "./tap.js";
 
-// A stage on small screens, with an announcement: the picture, and the field for a message.
+// A stage on small screens, with an announcement: the picture and the message field must fit.
 
 const site = await Site.open(t);
 const world = await site.world(t);
@@ -13,16 +14,16 @@ const text = "Lunch is served in the hall on the ground floor, and coffee all da
 const { announcement } = await host.call("announcement.create", { text });
 await host.call("announcement.update", { id: announcement.id, state: "active" });
 
-/** The most that may be above the picture, in CSS pixels. */
+/** Maximum height above the picture, in CSS pixels. */
 const HEAD = 60;
-/** The most for an announcement of one line. */
+/** Maximum height of a one-line announcement, in CSS pixels. */
 const LINE = 48;
 
 for (const [width, height, picture] of [
   [390, 664, "upright"],
   [375, 553, "upright"],
   [360, 560, "upright"],
-  // 1280 by 1024 at 400 %
+  // 1280 by 1024 at 400% zoom.
   [320, 256, "upright"],
   [844, 390, "sideways"],
   [640, 400, "sideways"],
@@ -62,6 +63,35 @@ for (const [width, height, picture] of [
   });
 }
 
+nightly("before a call, its button is in sight on small screens", async (t) => {
+  const calls = await Site.open(t, silentEngine, site.browser());
+  const world = await calls.world(t);
+  await world.room("Hallway", [{ type: "call.native", config: {} }]);
+  for (const [width, height] of [
+    [390, 664],
+    [320, 256],
+    [844, 390],
+  ] as const) {
+    const visitor = await world.during(t).guest("Tim", { viewport: { width, height } });
+    const button = visitor.button("Join the call");
+    await button.waitFor();
+    const box = (await button.boundingBox())!;
+    t.ok(box.y >= 0 && box.y + box.height <= height, `${width} by ${height}: ${box.y}`);
+    t.ok(box.x >= 0 && box.x + box.width <= width, "and not cut off");
+  }
+});
+
+test("a call room on a server without calls asks for no device", async (t) => {
+  const hallway = await world.room("Hallway", [{ type: "call.native", config: {} }]);
+  const visitor = await world.during(t).guest("Tim");
+  const { page } = visitor;
+  for (const path of [hallway, `${hallway}/setup`]) {
+    await page.goto(`${world.attend}#/rooms/${path}`);
+    await page.getByText("There are no calls on this server").waitFor();
+    t.equal(await visitor.button("Join the call").count(), 0);
+  }
+});
+
 for (const way of ["Play", "elsewhere"] as const) {
   nightly(`on a phone, a stream waits for a touch: ${way}`, async (t) => {
     const stream = { hls_url: "/demo/stream.m3u8" };
@@ -71,7 +101,7 @@ for (const way of ["Play", "elsewhere"] as const) {
     ]);
     const visitor = await world.during(t).visitor({ size: "phone" });
     visitor.watch.tolerate(/^404: /);
-    // What drives the browser counts as a touch.
+    // Playwright's actions count as user activation.
     await visitor.context.addInitScript(() => {
       const value = { hasBeenActive: false };
       Object.defineProperty(navigator, "userActivation", { value });
@@ -90,7 +120,7 @@ for (const way of ["Play", "elsewhere"] as const) {
   });
 }
 
-// Small things that each page does.
+// Small behaviors shared by all pages.
 
 nightly("a dialog begins with its first field", async (t) => {
   const world = await site.world(t);
@@ -218,7 +248,7 @@ nightly("the Join page has the links of the organizer", async (t) => {
   await host.button("Save").click();
   await host.page.getByText("Saved.", { exact: true }).waitFor();
   t.same(await axe(host.page), []);
-  // Whatever is stored, no script becomes a link.
+  // A stored javascript: URL never becomes a link.
   const { config } = await world.api.getWorld();
   const links = config["links"] as object;
   const imprint = "javascript:alert(1)";

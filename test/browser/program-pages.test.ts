@@ -4,16 +4,16 @@ import { festival, ROOMS } from "../support/festival.js";
 import { foyer, until } from "../support/helper.js";
 import { axe } from "./axe.js";
 import { allModules, Site, type Visitor, type World } from "./kit.js";
-import t, { nightly } from "./tap.js";
+import t, { nightly, test } from "./tap.js";
 
-// The program as attendees see it, with the clocks of two zones.
+// The program as attendees see it, in two time zones.
 
 const MINUTE = 60_000;
 const site = await Site.open(t);
 
 type Timed = Session & { starts_at: string; ends_at: string };
 
-/** All sessions of a world, which have times. */
+/** Lists the sessions of a world whose sessions all have times. */
 async function sessionsOf({ api }: World): Promise<Timed[]> {
   const answer = await api.request("GET", "/sessions/?page_size=500");
   return ((await answer.json()) as { results: Timed[] }).results;
@@ -24,7 +24,7 @@ const minute = (time: number) => Math.floor(time / MINUTE) * MINUTE;
 const clock = (time: string, zone: string, locale: string) =>
   new Intl.DateTimeFormat(locale, { timeZone: zone, hour: "numeric", minute: "2-digit" })
     .format(Date.parse(time))
-    // The pages and this process may write the space of "9:00 AM" in two ways.
+    // The browser and Node.js may use different space characters in "9:00 AM".
     .replace(/\s/g, " ");
 
 const textOf = async (visitor: Visitor, room: string) =>
@@ -33,11 +33,11 @@ const textOf = async (visitor: Visitor, room: string) =>
     " ",
   );
 
-/** When the festival began. It goes on for seven hours of this day. */
+/** The start of the festival, which lasts seven more hours. */
 const begin = minute(Date.now() - 20 * MINUTE);
 const dayIn = (zone: string, time: number) =>
   new Intl.DateTimeFormat("en", { timeZone: zone, dateStyle: "short" }).format(time);
-/** The zone of the festival: one where no midnight cuts its day in two. */
+/** The festival's time zone, chosen so that midnight does not split its day. */
 const ZONE = ["Europe/Berlin", "Pacific/Honolulu"].find(
   (zone) => dayIn(zone, begin - 5 * MINUTE) === dayIn(zone, begin + 8 * 60 * MINUTE),
 )!;
@@ -159,8 +159,8 @@ nightly("a festival in two zones", async (t) => {
 
   await t.test("a calendar subscribes to it", async (t) => {
     const { visitor } = visitors[0]!;
-    await visitor.button("Subscribe in your calendar").click();
-    const field = visitor.field("Address of the calendar");
+    await visitor.button("Subscribe from your calendar").click();
+    const field = visitor.field("Calendar address");
     await field.waitFor();
     const url = await field.inputValue();
     t.match(await (await fetch(url)).text(), /BEGIN:VCALENDAR[^]*Session 1/);
@@ -276,7 +276,7 @@ nightly("the stage follows the program", async (t) => {
     starts_at: at(Date.now() - 40 * MINUTE),
     ends_at: at(Date.now() + 3000),
   });
-  // Phones show it in a line of its own, too.
+  // Phones also show it on a separate line.
   const seen = main.getByText("Up next").filter({ visible: true });
   await seen.first().waitFor();
   t.equal(await main.locator("iframe").count(), 1, "speakers may run over");
@@ -289,9 +289,9 @@ nightly("the stage follows the program", async (t) => {
   t.same(await axe(page), []);
 });
 
-// The program in the console: a table to edit in place, editors, and the import.
+// The program in the console: the table with inline editing, the editors, and the import.
 
-/** Tomorrow at a clock of UTC, in milliseconds. */
+/** Returns a UTC time of day tomorrow, in epoch milliseconds. */
 const tomorrow = (clock: string) => {
   const day = new Date(Date.now() + 24 * 60 * MINUTE).toISOString();
   return Date.parse(`${day.slice(0, 10)}T${clock}:00Z`);
@@ -361,7 +361,7 @@ nightly("a table to edit in place", async (t) => {
     await field.focus();
     await field.fill("Bread for beginners");
     await api.updateSession(bread.id, { title: "Cake" });
-    // The field that is being typed in keeps what was typed.
+    // The focused field keeps the user's text.
     const typed = page.locator(`[data-session="${bread.id}"] .title`);
     await typed.press("Enter");
     await page.getByText("Someone changed this to “Cake”").waitFor();
@@ -451,12 +451,15 @@ nightly("importing after a look, and exporting", async (t) => {
   const schedule = JSON.stringify(festival({ begin: tomorrow("09:00") }));
   await choose("schedule.json", schedule);
   await until(async () => (await figure("New").innerText()) === "120");
-  t.equal(await figure("New rooms").innerText(), "7");
-  await dialog.getByLabel("Create rooms that are missing").uncheck();
   await dialog.getByText(/things to check/).waitFor();
+  t.ok(await host.button("Import now").isDisabled(), "each new room needs an answer");
   t.equal((await world.api.listRooms()).count, 1, "nothing was written");
   t.same(await axe(page), []);
-  await dialog.getByLabel("Create rooms that are missing").check();
+  const answers = dialog
+    .getByRole("group", { name: "7 rooms are not in your event" })
+    .getByRole("combobox");
+  t.equal(await answers.count(), 7);
+  for (const answer of await answers.all()) await answer.selectOption("new stage");
   await until(async () => (await figure("New rooms").innerText()) === "7");
   await host.button("Import now").click();
   await host.field("Title: Session 1").waitFor();
@@ -494,9 +497,87 @@ nightly("when and where the event is", async (t) => {
       location: "Tokyo",
     },
   });
-  // An answer that is under way still counts as a change that is not saved.
+  // A change counts as unsaved until its response arrives.
   await host.button("Save").waitFor({ state: "hidden" });
   await page.evaluate(() => (location.hash = "#/overview"));
   await page.getByRole("link", { name: "Publish the program" }).waitFor();
   await page.getByRole("link", { name: "Go live: guests can enter" }).waitFor();
+});
+
+test("rooms beside each other, tracks, languages and speakers", async (t) => {
+  const world = await site.world(t, { config: { locale: "en", timezone: "UTC" } });
+  const { api } = world;
+  const post = async (path: string, draft: object) =>
+    ((await (await api.request("POST", path, draft)).json()) as { id: string }).id;
+  const [hall, attic] = [await world.room("Hall"), await world.room("Attic")];
+  const ada = await post("/speakers/", { name: "Ada", organization: "Analytical Engines" });
+  const bea = await post("/speakers/", { name: "Bea" });
+  const plan = (title: string, room_id: string, from: string, to: string, more: object) =>
+    post("/sessions/", {
+      title,
+      room_id,
+      starts_at: `2099-03-01T${from}:00Z`,
+      ends_at: `2099-03-01T${to}:00Z`,
+      state: "public",
+      ...more,
+    });
+  await plan("Opening", hall, "09:00", "11:00", {
+    track: "People",
+    language: "en",
+    speaker_ids: [ada, bea],
+  });
+  await plan("Maps", attic, "09:00", "10:00", { track: "Maps", language: "en" });
+  await plan("Karten", attic, "10:00", "11:00", {
+    track: "Maps",
+    language: "de",
+    speaker_ids: [bea],
+  });
+
+  const visitor = await world.bearer({ uid: "ann" });
+  const { page } = visitor;
+  await page.goto(`${world.attend}#/program`);
+  const main = page.getByRole("main");
+  await main.getByRole("link", { name: "Karten" }).waitFor();
+  t.notOk(await main.getByText("English").count(), "what goes without saying");
+  t.equal(await main.getByText("German").count(), 1);
+  t.equal(await main.getByRole("table").count(), 0, "a list at first");
+  const colors = await main
+    .getByRole("listitem")
+    .filter({ has: page.getByRole("link", { name: /Opening|Maps|Karten/ }) })
+    .evaluateAll((all) =>
+      all.map(
+        (it) =>
+          (it as HTMLElement).ownerDocument.defaultView!.getComputedStyle(it, "::before")
+            .backgroundColor,
+      ),
+    );
+  t.equal(new Set(colors).size, 2, colors.join());
+
+  await main.getByRole("button", { name: "Grid" }).click();
+  const table = main.getByRole("table", { name: /March 1/ });
+  await table.waitFor();
+  t.same(await table.getByRole("columnheader").allInnerTexts(), ["Time", "Attic", "Hall"]);
+  t.same(await table.getByRole("rowheader").allInnerTexts(), ["9:00 AM", "10:00 AM"]);
+  t.equal(await table.getByRole("cell", { name: /Opening/ }).getAttribute("rowspan"), "2");
+  for (const colorScheme of ["light", "dark"] as const) {
+    await page.emulateMedia({ colorScheme });
+    t.same(await axe(page), [], colorScheme);
+  }
+  await page.reload();
+  await table.waitFor();
+  await page.setViewportSize({ width: 400, height: 800 });
+  // A phone has the list.
+  await table.waitFor({ state: "detached" });
+  await main.getByRole("heading", { name: /March 1/ }).waitFor();
+  t.equal(await main.getByRole("button", { name: "Grid" }).count(), 0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+
+  await main.getByRole("link", { name: "Speakers" }).click();
+  await main.getByRole("heading", { name: "Bea" }).waitFor();
+  t.same(await main.getByRole("heading", { level: 2 }).allInnerTexts(), ["Ada", "Bea"]);
+  t.same(await axe(page), []);
+  await main.getByRole("searchbox").fill("engines");
+  await main.getByRole("heading", { name: "Bea" }).waitFor({ state: "detached" });
+  await main.getByRole("link", { name: "Opening" }).click();
+  await main.getByRole("heading", { name: "Opening" }).waitFor();
 });

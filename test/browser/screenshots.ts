@@ -10,12 +10,12 @@ import { keyOf } from "../support/helper.js";
 import { say } from "./furnish.js";
 import { type Lifetime, type Scheme, Site, type Size, Visitor, World } from "./kit.js";
 
-// `npm run screenshots` takes pictures of the demo for the documents, as `npm start` shows it: of
-// its pages in both color schemes, on a desk and on a phone. The times in them are those of the run.
+// `npm run screenshots` captures the demo, as started by `npm start`, for the documentation: its
+// pages in both color schemes, on desktop and phone. The screenshots show the time of the run.
 
 const FOLDER = "screenshots";
 
-/** The pictures that README shows. A run replaces those that are there. */
+/** The screenshots that the README shows. Each run overwrites them. */
 const SHOWN = "docs/screenshots";
 
 const viewports: Record<Size, { width: number; height: number }> = {
@@ -23,24 +23,24 @@ const viewports: Record<Size, { width: number; height: number }> = {
   phone: { width: 390, height: 844 },
 };
 
-/** The stream of the demo, as one that is over: it is at the same place in each picture. */
+/** The demo's stream as a finished recording, so that every screenshot can show the same frame. */
 const RECORDING = `${playlistAt(24_000)}#EXT-X-ENDLIST\n`;
 
-/** Where the stream stands still, in seconds. */
+/** The position at which the stream is paused, in seconds. */
 const MOMENT = 6;
 
 interface Shot {
   name: string;
-  /** What follows the address of the page. */
+  /** Appended to the page's URL. */
   path?: string;
-  /** What the picture waits for. */
+  /** The text to wait for before capturing. */
   text: string | RegExp;
   act?: (visitor: Visitor) => Promise<unknown>;
 }
 
 interface Series {
   as: string;
-  /** The address that signs the person in. */
+  /** The URL that signs the user in. */
   begin: string;
   shots: Shot[];
 }
@@ -51,7 +51,7 @@ const home: Lifetime = { teardown: (work) => void ends.unshift(work) };
 const host = { uid: "hanna", name: "Hanna Host", traits: ["admin", "api"] };
 const me = { uid: "mara", name: "Mara Lindqvist" };
 
-/** The world of the demo, with a key of these tests. */
+/** Opens the demo world, with a key for this script. */
 async function openDemo(): Promise<World> {
   const site = await Site.open(home);
   const { baseUrl } = site;
@@ -66,7 +66,7 @@ async function openDemo(): Promise<World> {
   return new World(home, site, DEMO);
 }
 
-/** Does what the people of the demo do not do by themselves. */
+/** Adds activity that the demo's simulated users do not produce. */
 async function prepare(world: World): Promise<Series[]> {
   const { results: rooms } = await world.api.listRooms();
   const idOf = (name: string) => rooms.find((it) => it.name === name)!.id;
@@ -121,6 +121,7 @@ async function prepare(world: World): Promise<Series[]> {
       it.button(name).click();
   const invite: Shot["act"] = async (it) => {
     await it.page.getByRole("radio", { name: /^One person/ }).check();
+    await it.field("Name").fill("Uma Lindqvist");
     await it.button("Create link").click();
   };
   const hall = (name: string, text: string | RegExp) =>
@@ -194,17 +195,17 @@ async function prepare(world: World): Promise<Series[]> {
   ];
 }
 
-/** Waits until all that a page shows is there; a stream stops at its moment. */
+/** Waits until the page is fully loaded, and pauses its stream at {@link MOMENT}. */
 async function settle({ page }: Visitor): Promise<void> {
   const player = page.frames().find((frame) => /player\.html/.test(frame.url()));
-  // A player that has all of its stream does not always count as idle.
+  // A page with a player may never become network-idle, even once the stream is fully loaded.
   if (!player) return page.waitForLoadState("networkidle");
   await player.locator("video").evaluate(async (video: HTMLVideoElement, moment) => {
     if (!video.controls) return;
     while (video.paused || video.readyState < video.HAVE_FUTURE_DATA)
       await new Promise(requestAnimationFrame);
     video.pause();
-    // They fade at a pace of their own.
+    // The controls fade out at an unpredictable time.
     video.controls = false;
     const seeked = new Promise((resolve) =>
       video.addEventListener("seeked", resolve, { once: true }),
@@ -226,7 +227,6 @@ async function take(world: World, size: Size, series: Series): Promise<number> {
     route.fulfill({ body: RECORDING, contentType: "application/vnd.apple.mpegurl" }),
   );
   await page.goto(series.begin);
-  // The page has taken the token out of its address.
   await page.waitForFunction(() => !location.hash.includes("token="));
   let total = 0;
   for (const { name, path, text, act } of series.shots) {

@@ -1,17 +1,17 @@
 import type { Locator } from "playwright-core";
-import { host, me, type Furnished, roomNames } from "./furnish.js";
+import { host, me, type Furnished, roomNames, silentEngine } from "./furnish.js";
 import type { Visitor, VisitorOptions, World } from "./kit.js";
 
-/** A state of a page that is worth a look. */
+/** A page state worth checking. */
 export interface Stop {
   name: string;
-  /** Goes there from the stop before, and waits until it is there. */
+  /** Navigates from the previous stop, and waits until this one is shown. */
   go(visitor: Visitor): Promise<unknown>;
-  /** Clears away what covers the page, for the next stop. */
+  /** Closes whatever covers the page before the next stop. */
   leave?(visitor: Visitor): Promise<unknown>;
 }
 
-/** Stops that one person makes one after the other. */
+/** Stops that one user visits in order. */
 export interface Tour {
   name: string;
   begin(world: World, options: VisitorOptions): Promise<Visitor>;
@@ -25,7 +25,7 @@ const covering = (name: string, go: Stop["go"]): Stop => ({ name, go, leave: esc
 
 const escape = ({ page }: Visitor) => page.keyboard.press("Escape");
 
-/** Changes the part of an address behind the `#`. */
+/** Sets the URL fragment. */
 const route = ({ page }: Visitor, path: string) =>
   page.evaluate((path) => {
     location.hash = path;
@@ -45,6 +45,14 @@ const tabOf = async (visitor: Visitor, name: string, text: string) => {
   await article(visitor, text).first().waitFor();
 };
 
+/** Waits until a visitor sees themselves before a call. */
+const previewed = async ({ page }: Visitor) => {
+  await page.getByLabel("Your picture").waitFor();
+  await page.getByRole("meter", { name: "Loudness of your microphone" }).waitFor();
+};
+
+const caption = "<b>Maps</b> grow old, as we do.";
+
 export const tours: readonly Tour[] = [
   {
     name: "guest",
@@ -58,7 +66,7 @@ export const tours: readonly Tour[] = [
   {
     name: "attendee",
     begin: (world, options) => world.bearer(me, options),
-    stops: ({ stage, hallway, session }) => [
+    stops: ({ stage, hallway, session, call, quiz }) => [
       stop("lobby", async (it) => {
         await route(it, "#/");
         await it.page
@@ -85,7 +93,7 @@ export const tours: readonly Tour[] = [
           const post = it.post("Good morning!");
           await post.hover();
           await post.getByRole("button", { name: "React", exact: true }).click();
-          // It is loaded when it is needed, and takes the focus then.
+          // The emoji picker is lazily loaded, and takes the focus once it is.
           await it.dialog("Emoji").waitFor();
         },
         async leave(it) {
@@ -104,6 +112,10 @@ export const tours: readonly Tour[] = [
           await it.message.fill("");
         },
       },
+      covering("report-message", async (it) => {
+        await it.choose(it.post("Good morning!"), "Message actions", "Report");
+        await it.dialog("Report this message").getByLabel("Harassment or hate").check();
+      }),
       covering("profile-card", async (it) => {
         await it.post("Good morning!").getByRole("button", { name: "Ada Okafor" }).first().click();
         await it.dialog("Ada Okafor").waitFor();
@@ -113,7 +125,20 @@ export const tours: readonly Tour[] = [
         await it.post("Welcome, everybody").waitFor();
       }),
       stop("questions", (it) => tabOf(it, "Questions", "old maps")),
+      covering("report-question", async (it) => {
+        await article(it, "old maps")
+          .first()
+          .getByRole("button", { name: "Question actions" })
+          .click();
+        await it.page.getByRole("menuitem", { name: "Report" }).click();
+        await it.dialog("Report this question").waitFor();
+      }),
       stop("polls", (it) => tabOf(it, "Polls", "What is for lunch?")),
+      stop("polls-of-all-kinds", async (it) => {
+        await enter(it, quiz, roomNames.quiz);
+        await article(it, "What makes a good map?").first().waitFor();
+        await it.heading("Leaderboard").waitFor();
+      }),
       stop("handbook", async (it) => {
         await it.enter(roomNames.program);
         await main(it).getByRole("table").waitFor();
@@ -121,6 +146,10 @@ export const tours: readonly Tour[] = [
       stop("program", async (it) => {
         await route(it, "#/program");
         await main(it).getByRole("link", { name: "Maps that age well" }).waitFor();
+      }),
+      stop("speakers", async (it) => {
+        await route(it, "#/program/speakers");
+        await main(it).getByRole("heading", { name: "Chloé Martin" }).waitFor();
       }),
       stop("session", async (it) => {
         await route(it, `#/program/${session}`);
@@ -137,6 +166,31 @@ export const tours: readonly Tour[] = [
           .first()
           .waitFor();
       }),
+      stop("call", async (it) => {
+        await it.enter(roomNames.call);
+        await previewed(it);
+        await it.button("Join the call").waitFor();
+      }),
+      stop("call-unreachable", async (it) => {
+        const [, address] = silentEngine.LIVEKIT_URL.split(":/");
+        it.watch.tolerate(new RegExp(address!), /^console: Failed to load resource: net::/);
+        await it.button("Join the call").click();
+        await it.page.getByText("The call can’t be reached.").waitFor();
+      }),
+      stop("call-setup", async (it) => {
+        await route(it, `#/rooms/${call}/setup`);
+        await it.button("Start the test").waitFor();
+        await previewed(it);
+      }),
+      stop("call-stage", async (it) => {
+        await it.enter(roomNames.talk);
+        await it.button("Watch the stage").waitFor();
+      }),
+      stop("message-that-waits", async (it) => {
+        await it.page.getByText("Waits for a moderator").waitFor();
+        await it.message.fill("And where?");
+        await it.page.getByText(/Slow mode/).waitFor();
+      }),
       stop("messages", async (it) => {
         await route(it, "#/messages");
         await it.heading("Direct messages").waitFor();
@@ -152,6 +206,14 @@ export const tours: readonly Tour[] = [
           .click();
         await it.post("Shall we sit together").waitFor();
       }),
+      {
+        name: "direct-call",
+        async go(it) {
+          await it.button("Call").click();
+          await previewed(it);
+        },
+        leave: (it) => it.button("Cancel").click(),
+      },
       stop("profile", async (it) => {
         await route(it, "#/profile");
         await it.heading("Profile").waitFor();
@@ -166,7 +228,7 @@ export const tours: readonly Tour[] = [
   {
     name: "moderator",
     begin: (world, options) => world.bearer(host, options),
-    stops: ({ stage, hallway }) => [
+    stops: ({ stage, hallway, quiz, round }) => [
       covering("moderated-message", async (it) => {
         await enter(it, hallway, roomNames.hallway);
         const post = it.post("Good morning!");
@@ -184,6 +246,11 @@ export const tours: readonly Tour[] = [
         await it.button("New poll").click();
         await it.dialog("New poll").waitFor();
       }),
+      covering("new-quiz", async (it) => {
+        await it.button("New poll").click();
+        await it.dialog("New poll").getByText("Quiz", { exact: true }).click();
+        await it.page.getByLabel("Option 1 is correct").waitFor();
+      }),
       stop("who-is-here", async (it) => {
         await it.tab("People").click();
         await it.page
@@ -191,6 +258,10 @@ export const tours: readonly Tour[] = [
           .getByText("Hanna Host")
           .first()
           .waitFor();
+      }),
+      stop("managed-polls-of-all-kinds", async (it) => {
+        await enter(it, quiz, roomNames.quiz);
+        await article(it, "What should we do better?").getByText("Waiting").first().waitFor();
       }),
       stop("host-view", async (it) => {
         await route(it, `#/rooms/${stage}/host`);
@@ -200,40 +271,27 @@ export const tours: readonly Tour[] = [
           .first()
           .waitFor();
       }),
+      stop("messages-that-wait", async (it) => {
+        await route(it, `#/rooms/${round}/host`);
+        await it.heading("Messages that wait 2").waitFor();
+        await it.button("Let through").first().waitFor();
+      }),
+      stop("call-stage-as-speaker", async (it) => {
+        await it.enter(roomNames.talk);
+        await previewed(it);
+        await it.button("Join the call").waitFor();
+      }),
     ],
   },
-  {
-    name: "hall",
-    async begin(world, options) {
-      const [stage] = (await world.api.listRooms()).results;
-      const live = await world.live(host);
-      const profile = { display_name: "Screen 1", room_id: stage!.id };
-      const { user } = await live.call("user.kiosk.create", { profile });
-      const { token } = await live.call("user.kiosk.fetch", { id: user.id });
-      live.close();
-      const visitor = await world.visitor(options);
-      const { page } = visitor;
-      await page.goto(`${world.attend}?screen=welcome#token=${token}`);
-      await visitor.heading(stage!.name).waitFor();
-      return visitor;
-    },
-    stops: ({ stage }) =>
-      (
-        [
-          ["welcome", roomNames.stage],
-          ["questions", "How do you keep old maps readable?"],
-          ["poll", "What is for lunch?"],
-          ["chat", "Sound is good at the back."],
-        ] as const
-      ).map(([screen, text]) => ({
-        name: screen,
-        async go({ page }) {
-          const query = new URLSearchParams({ screen, room: stage });
-          await page.goto(new URL(`?${query.toString()}`, page.url()).href);
-          await page.getByText(text).first().waitFor();
-        },
-      })),
-  },
+  hall("hall", roomNames.stage, [
+    ["welcome", roomNames.stage],
+    // While it counts as spoken now.
+    ["captions", caption],
+    ["questions", "How do you keep old maps readable?"],
+    ["poll", "What is for lunch?"],
+    ["chat", "Sound is good at the back."],
+  ]),
+  hall("cloud", roomNames.quiz, [["poll", "What makes a good map?"]]),
   {
     name: "stranger",
     async begin(world, options) {
@@ -253,7 +311,7 @@ export const tours: readonly Tour[] = [
   {
     name: "console",
     begin: (world, options) => world.host(host, options),
-    stops: ({ stage, session }) => [
+    stops: ({ stage, session, call }) => [
       page("overview", "Overview", (it) =>
         main(it).getByRole("region", { name: "At a glance" }).getByRole("link").nth(3).waitFor(),
       ),
@@ -281,6 +339,19 @@ export const tours: readonly Tour[] = [
         await it.button("New room").click();
         await it.dialog().waitFor();
       }),
+      {
+        name: "rooms-together",
+        async go(it) {
+          await it.button("Select").click();
+          await it.page.getByLabel(roomNames.partners, { exact: true }).check();
+          await it.button("Edit together").click();
+          await it.dialog("Edit 1 room").getByLabel("Change who sees these rooms").check();
+        },
+        async leave(it) {
+          await escape(it);
+          await it.button("Cancel").click();
+        },
+      },
       stop("room", async (it) => {
         await route(it, `#/rooms/${stage}`);
         await it.field("Name").waitFor();
@@ -289,6 +360,10 @@ export const tours: readonly Tour[] = [
           .first()
           .waitFor();
       }),
+      stop("call-form", async (it) => {
+        await route(it, `#/rooms/${call}`);
+        await it.field("At most").waitFor();
+      }),
       covering("room-delete", async (it) => {
         await it.button("Delete room").click();
         await it.dialog().waitFor();
@@ -296,6 +371,14 @@ export const tours: readonly Tour[] = [
       page("people", "People", (it) =>
         it.page.getByRole("row").filter({ hasText: "Ada Okafor" }).first().waitFor(),
       ),
+      page("reports", "Reports", async (it) => {
+        await main(it).getByText("Reported by 2 people").waitFor();
+        await it.field("Words, one per line").waitFor();
+      }),
+      covering("report-ban", async (it) => {
+        await main(it).getByRole("button", { name: "Ban" }).first().click();
+        await it.dialog("Ban Dev Patel?").waitFor();
+      }),
       page("activity", "Activity", (it) => main(it).getByText("Connections").first().waitFor()),
       page("results", "Results", (it) => main(it).getByRole("figure").nth(1).waitFor()),
       page("history", "History", (it) => main(it).getByText("created a poll").first().waitFor()),
@@ -309,6 +392,7 @@ export const tours: readonly Tour[] = [
       page("invite", "Invite", (it) => it.page.getByRole("img", { name: /QR/ }).waitFor()),
       stop("created-link", async (it) => {
         await it.page.getByRole("radio", { name: /^One person/ }).check();
+        await it.field("Name").fill("Uma Lindqvist");
         await it.button("Create link").click();
         await it.button("Copy").first().waitFor();
       }),
@@ -316,7 +400,39 @@ export const tours: readonly Tour[] = [
   },
 ];
 
-/** A page of the console. */
+/**
+ * A tour of the screens in a room, by the user of such a screen.
+ * @param screens what the screen is for, and a text on it.
+ */
+function hall(name: string, room: string, screens: readonly [string, string][]): Tour {
+  return {
+    name,
+    async begin(world, options) {
+      const { id } = (await world.api.listRooms()).results.find(({ name }) => name === room)!;
+      const live = await world.live(host);
+      const profile = { display_name: `Screen in ${room}`, room_id: id };
+      const { user } = await live.call("user.kiosk.create", { profile });
+      const { token } = await live.call("user.kiosk.fetch", { id: user.id });
+      const line = { lang: "en", text: caption, final: true };
+      await live.call("room.captions.send", { room: id, ...line });
+      live.close();
+      const visitor = await world.visitor(options);
+      const { page } = visitor;
+      await page.goto(`${world.attend}?screen=welcome#token=${token}`);
+      await visitor.heading(room).waitFor();
+      return visitor;
+    },
+    stops: () =>
+      screens.map(([screen, text]) => ({
+        name: screen,
+        async go({ page }) {
+          await page.goto(new URL(`?screen=${screen}`, page.url()).href);
+          await page.getByText(text).first().waitFor();
+        },
+      })),
+  };
+}
+
 function page(path: string, heading: string, ready: (visitor: Visitor) => Promise<unknown>): Stop {
   return {
     name: path,

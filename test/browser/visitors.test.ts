@@ -33,6 +33,7 @@ nightly("a link with a token", async (t) => {
   t.equal(await visitor.button("Join").count(), 0, "it is kept");
   await visitor.page.getByRole("link", { name: /^Profile/ }).click();
   await visitor.button("Sign out").click();
+  await visitor.button("Sign out anyway").click();
   await visitor.button("Join").waitFor();
 });
 
@@ -85,11 +86,11 @@ nightly("addresses that lead nowhere", async (t) => {
   t.equal(answer!.status(), 404);
 });
 
-/** Waits until the browser shows an error in place of a frame. */
-const isBlocked = ({ page }: Visitor): Promise<void> =>
+/** Waits until the browser shows an error page instead of the frame. */
+const isBlocked = ({ page }: Visitor): Promise<unknown> =>
   until(() => page.frames().some((frame) => frame.url().startsWith("chrome-error:")));
 
-/** Another site, whose page frames an address. */
+/** Starts another site whose page embeds a URL in a frame. */
 async function framing(t: Test) {
   const site = { origin: "", target: "" };
   const server = createServer((_request, response) => {
@@ -106,7 +107,7 @@ async function framing(t: Test) {
 }
 
 nightly("in a frame of another site", async (t) => {
-  // The site of the frame has to be known before the server starts.
+  // The server needs the embedding site's origin at startup.
   const elsewhere = await framing(t);
   const { origin } = elsewhere;
   const open = await Site.open(t, { EMBED_ORIGINS: origin }, site.browser());
@@ -198,12 +199,12 @@ test("a reload keeps the identity, and the typed text", async (t) => {
   t.equal(await anna.page.getByRole("button", { name: "Join" }).count(), 0);
 });
 
-/** What says that there is no connection. */
+/** The status that reports a lost connection. */
 const trouble = ({ page }: Visitor, text: string | RegExp) =>
   page.getByRole("status").filter({ hasText: text });
 
-/** Has a page try to connect, unless it does so by itself, until it has. */
-const comesBack = (visitor: Visitor): Promise<void> =>
+/** Waits until the page reconnects, clicking "Try now" whenever it is shown. */
+const comesBack = (visitor: Visitor): Promise<unknown> =>
   until(async () => {
     const button = visitor.button("Try now");
     if (await button.isVisible()) {
@@ -250,7 +251,7 @@ test("the server goes and comes back", async (t) => {
   }
   t.equal(await ben.post("First.").count(), 1, "what was there stays");
 
-  // Back, and busy, before the pages are.
+  // The server is up again, with new messages, before the pages reconnect.
   server = await start({ PORT: String(port) });
   t.equal(server.port, port);
   const other = new Live({ baseUrl: address, world: DEMO, clientId: "other" });
@@ -294,7 +295,7 @@ for (const name of ["attend", "console"] as const) {
     const token = world.token({ uid: "host", name: "Host", traits: ["admin", "api"] });
     await page.goto(`${world[name]}#token=${token}`);
     await visitor.rooms.or(visitor.consoleNav).waitFor();
-    // From now on, no wait ends by itself.
+    // From here on, no timer fires.
     await page.clock.pauseAt(Date.now() + 60_000);
     isUp = false;
     drop();
@@ -306,7 +307,7 @@ for (const name of ["attend", "console"] as const) {
     ] as const) {
       const before = attempts;
       await until(async () => {
-        // The page may not know yet that the last one failed.
+        // The page may not have noticed yet that the last attempt failed.
         await page.evaluate(
           ([event, target]) => globalThis[target].dispatchEvent(new Event(event)),
           [event, target] as const,
@@ -317,7 +318,7 @@ for (const name of ["attend", "console"] as const) {
   });
 }
 
-// What one person leaves to another: on a shared computer, in a text, by a link.
+// Data that one user could leak to another: on a shared computer, in a text, by a link.
 
 const world = await site.world(t);
 await world.room("Hall", [{ type: "chat.native", config: { volatile: false } }]);
@@ -334,6 +335,7 @@ nightly("who signs out leaves nothing to the next", async (t) => {
   await visitor.message.fill("nor this");
   await page.getByRole("link", { name: "Profile" }).click();
   await visitor.button("Sign out").click();
+  await visitor.button("Sign out anyway").click();
 
   await visitor.join("Eve");
   const kept = await page.evaluate(() => JSON.stringify(localStorage));

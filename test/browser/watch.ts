@@ -1,13 +1,13 @@
 import type { BrowserContext } from "playwright-core";
 
-/** Says which directive of the policy something broke. */
+/** Reports a violation of the content security policy. */
 declare global {
   var __violated: (violation: string) => void;
 }
 
 /**
- * Watches all pages of a browser context: what must not happen in any of them. A test
- * names beforehand what it causes itself.
+ * Watches all pages of a browser context for faults such as errors and policy violations. A test
+ * declares the faults that it causes itself.
  */
 export class Watch {
   readonly #faults: string[] = [];
@@ -30,9 +30,9 @@ export class Watch {
       watch.report(`error: ${error.error().stack ?? error.error().message}`),
     );
     context.on("console", (line) => {
-      // The answer below says which request it was.
+      // The response handler below reports the request.
       const isAnswer = /^Failed to load resource: the server/.test(line.text());
-      // Svelte warns when what is gone is still used.
+      // Svelte warns when code uses something that has been destroyed.
       const isOurs = line.text().startsWith("https://svelte.dev/");
       if (isOurs || (line.type() === "error" && !isAnswer)) {
         watch.report(`console: ${line.text()}`);
@@ -48,7 +48,7 @@ export class Watch {
     });
     context.on("requestfailed", (request) => {
       const reason = request.failure()?.errorText ?? "";
-      // A page was left, or a player no longer wants the rest of a file.
+      // The user left the page, or a player no longer needs the rest of a file.
       if (reason === "net::ERR_ABORTED") return;
       watch.report(`failed: ${request.url()} ${reason}`);
     });
@@ -65,24 +65,24 @@ export class Watch {
     return watch;
   }
 
-  /** Takes note of something that must not happen. */
+  /** Records a fault, unless it is tolerated. */
   report(fault: string): void {
     if (!this.#tolerated.some((pattern) => pattern.test(fault))) {
       this.#faults.push(fault);
     }
   }
 
-  /** From now on, what matches is no fault: the test causes it. */
+  /** Ignores matching faults from now on, because the test causes them. */
   tolerate(...patterns: RegExp[]): void {
     this.#tolerated.push(...patterns);
   }
 
-  /** What happened so far, and was not taken. */
+  /** The faults so far, except those already taken. */
   get faults(): readonly string[] {
     return this.#faults;
   }
 
-  /** Takes what happened so far: a test judges it itself. */
+  /** Removes and returns the faults so far, for a test that checks them itself. */
   take(): string[] {
     return this.#faults.splice(0);
   }

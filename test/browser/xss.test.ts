@@ -1,15 +1,16 @@
 import type { Page } from "playwright-core";
 import { until } from "../support/helper.js";
 import { NIGHT } from "../support/night.js";
-import { ELSEWHERE, infest, payloads, reader } from "./hostile.js";
+import { silentEngine } from "./furnish.js";
+import { ELSEWHERE, seedHostileWorld, payloads, reader } from "./hostile.js";
 import { type Lifetime, type Scheme, Site, textsOf, type Visitor } from "./kit.js";
 import t from "./tap.js";
 import { test } from "./tap.js";
 
-// Attackers talk to the server directly, and write into every field. Then a user
-// looks at every page. Nothing of it may run, load, or change the page.
+// Attackers talk to the server directly and write into every field. Then a user views every page.
+// No payload may run, load anything, or change the page.
 
-const site = await Site.open(t);
+const site = await Site.open(t, silentEngine);
 const world = await site.world(t, {
   title: `${payloads[1]} ${payloads[22]}`.slice(0, 300),
   config: {
@@ -21,28 +22,28 @@ const world = await site.world(t, {
     },
   },
 });
-const { stage, rooms, names, direct } = await infest(world);
+const { stage, rooms, names, direct } = await seedHostileWorld(world);
 
 /**
- * Some of what is opened one by one. A landing opens fewer: the list of rooms, the chat,
- * questions, polls, and the rooms of Markdown and HTML hold every payload in any case.
+ * Samples items that are opened one by one. The pre-merge run opens fewer: the room list, the chat,
+ * questions, polls, and the Markdown and HTML rooms contain every payload anyway.
  */
 const some = <T>(all: readonly T[], inLanding: number, byNight = 1): T[] =>
   all.filter((_, at) => at % (!NIGHT ? inLanding : byNight) === 0);
 
 const named = rooms.slice(0, names.length);
-/** Those whose modules are hostile. */
+/** Rooms with hostile module configurations. */
 const filled = rooms.slice(names.length);
 
-/** What an injection did or left behind, since the last look. */
+/** Returns the traces of injections since the last call. */
 const look = async ({ page, watch }: Visitor): Promise<string[]> => [
   ...(await scan(page)),
   ...watch.take(),
 ];
 
 /**
- * Hosts write HTML, too. DOMPurify parses it in a document that runs nothing, and the
- * browser reports what the policy forbids there already.
+ * Policy reports caused by DOMPurify. Hosts may write HTML, which DOMPurify parses in an inert
+ * document; the browser reports violations even there.
  */
 const PARSED = new RegExp(
   [
@@ -53,8 +54,8 @@ const PARSED = new RegExp(
   ].join("|"),
 );
 
-/** Waits until no part of a page is on its way any longer. */
-const settled = ({ page }: Visitor): Promise<void> =>
+/** Waits until nothing on the page is loading. */
+const settled = ({ page }: Visitor): Promise<unknown> =>
   until(async () => {
     const loading = page.getByRole("status").filter({ hasText: "Loading" });
     return (await loading.count()) === 0;
@@ -69,7 +70,6 @@ async function attend(t: Lifetime, scheme?: Scheme) {
 test("the pages of attendees", async (t) => {
   const visitor = await attend(t);
   const { page } = visitor;
-  // The dialogs of names, the menu of rooms.
   await t.test("the names of rooms are text", async (t) => {
     const links = await textsOf(visitor.rooms.getByRole("link"));
     const shown = links.map(squeeze).join("\n");
@@ -102,7 +102,7 @@ test("the pages of attendees", async (t) => {
       const name = payloads[at]!;
       await visitor.log
         .getByRole("button")
-        // Long names are cut.
+        // The page truncates long names.
         .filter({ hasText: name.slice(0, 30) })
         .first()
         .click();
@@ -150,7 +150,7 @@ test("the pages of attendees", async (t) => {
     t.same(await look(visitor), []);
   });
 
-  // The last of these pages: reports of what hosts wrote come late, after the next page.
+  // Must run last: the reports about hosts' HTML may arrive after the next page is open.
   await t.test("every room", async (t) => {
     visitor.watch.tolerate(PARSED);
     const heading = page.getByRole("heading", { level: 1 });
@@ -168,7 +168,7 @@ test("links in what people write", async (t) => {
   await visitor.page.goto(`${world.attend}#/rooms/${stage}`);
   await visitor.log.getByRole("article").first().waitFor();
   const links = visitor.log.locator("a[href]");
-  // Markdown is rendered later than plain text.
+  // The page renders Markdown after plain text.
   await links.first().waitFor();
   const all = await links.evaluateAll((all) =>
     all.map((it) => {
@@ -211,7 +211,7 @@ test("the console", async (t) => {
     for (const { id, name } of [...some(named, 18, 9), ...some(filled, 3)]) {
       await page.goto(`${world.console}#/rooms/${id}`);
       await until(
-        // A field of one line leaves out line breaks.
+        // Single-line fields strip line breaks.
         async () => (await visitor.field("Name").inputValue()) === name.replaceAll("\n", ""),
       );
       await settled(visitor);
@@ -237,9 +237,9 @@ test("themes", async (t) => {
 });
 
 /**
- * Looks through a page, with its frames and shadow trees, for what only an injection
- * leaves there.
- * @returns a line for each find; none if all is well.
+ * Scans a page, including its frames and shadow trees, for anything that only an injection could
+ * leave there.
+ * @returns a line for each finding.
  */
 export async function scan(page: Page): Promise<string[]> {
   const finds = await Promise.all(
@@ -248,7 +248,7 @@ export async function scan(page: Page): Promise<string[]> {
   return finds.flat();
 }
 
-/** Runs in the page. */
+/** Runs inside the page. */
 function findsIn(): string[] {
   const finds: string[] = [];
   const say = (what: string, element: Element) =>
@@ -262,7 +262,7 @@ function findsIn(): string[] {
       for (const { name, value } of element.attributes) {
         if (name.startsWith("on")) say(`attribute ${name}`, element);
         if (name === "srcdoc") say("srcdoc", element);
-        // What a browser ignores at the start and within a scheme.
+        // Browsers ignore these characters before and inside a URL scheme.
         // oxlint-disable-next-line no-control-regex
         const url = value.replace(/[\u0000-\u0020]/g, "").toLowerCase();
         if (!URLS.includes(name)) continue;

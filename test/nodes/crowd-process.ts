@@ -1,25 +1,25 @@
 import { WebSocket } from "ws";
-import type { Joined, Question, Told } from "./talk.js";
+import type { Joined, Question, ComparisonResult } from "./talk.js";
 
-// A process with many websockets. Each logs in as a user, enters a room, subscribes to
-// its channel, and does it again at another node when its connection ends. It counts
-// every event of the channel.
+// A process with many WebSockets. Each one logs in as a user, enters a room, subscribes to its
+// channel, and reconnects to another node when its connection ends. It records every event of the
+// channel.
 
-/** How many join at a time. */
-const AT_ONCE = 100;
+/** The number of concurrent joins. */
+const CONCURRENCY = 100;
 
-/** How many events an answer holds at most. */
+/** Maximum number of events per response. */
 const PAGE = 1000;
 
-/** Before it comes back, each waits for this time, and for a random part of as much again, in milliseconds. */
+/** Delay before a reconnect, in milliseconds; up to the same time is added at random. */
 const PAUSE = 500;
 
 type Event = { event_id: number };
 
 class Guest {
-  /** The ids of the events that came, in the order in which they did. */
+  /** The ids of all received events, in order of arrival. */
   readonly ids: number[] = [];
-  /** Whether it has caught up over the present connection. */
+  /** Whether it has caught up over the current connection. */
   isIn = false;
   #ws: WebSocket | undefined;
   #port: number;
@@ -31,7 +31,7 @@ class Guest {
     this.#port = question.ports[0]!;
   }
 
-  /** Joins; after an end it comes back, until it is in. */
+  /** Joins, and keeps reconnecting until it has caught up. */
   join(): Promise<void> {
     return new Promise((resolve) => this.#attempt(resolve));
   }
@@ -44,7 +44,7 @@ class Guest {
       skipUTF8Validation: true,
     });
     this.#ws = ws;
-    /** What was pushed before the answer to the subscription. */
+    /** Events pushed before the response to the subscription. */
     const early: number[] = [];
     const send = (...frame: unknown[]) => ws.send(JSON.stringify(frame));
     ws.on("open", () => send("authenticate", { client_id: this.name }));
@@ -102,14 +102,14 @@ async function join(question: Joined): Promise<void> {
   );
   const waiting = [...guests];
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       for (let next; (next = waiting.pop());) await next.join();
     }),
   );
 }
 
-/** How the events that came differ from those that there are. */
-function compare(expected: number[]): Told {
+/** Compares the received events with the expected ones. */
+function compare(expected: number[]): ComparisonResult {
   const faults: string[] = [];
   const last = expected.at(-1) ?? 0;
   for (const { name, ids } of guests) {

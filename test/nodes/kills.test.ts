@@ -15,7 +15,7 @@ import type { Client } from "../../conformance/client.js";
 import { keyOf, tokenOf } from "../support/helper.js";
 import { pathOf, upload } from "../system/requests.js";
 
-/** How many listen at the node that is killed. */
+/** The number of listeners at the node that is killed. */
 const CROWD = !NIGHT ? 300 : 1000;
 
 interface Event {
@@ -24,13 +24,12 @@ interface Event {
   content: { body: string };
 }
 
-/** A user who does not come back when the connection ends, and what this user got. */
+/** A user who does not reconnect, and the events that this user has received. */
 interface Person {
   client: Client;
   events: Event[];
 }
 
-/** Connects a user with a token. */
 async function personAt(node: Node, uid: string, ...traits: string[]): Promise<Person> {
   const profile = { display_name: uid };
   const client = await node.logIn({ token: tokenOf(keyOf(WORLD), { uid, traits, profile }) });
@@ -47,7 +46,7 @@ void t.test("kill -9 of a node", async (t) => {
   const [doomed, other] = site.nodes as [Node, Node];
   const talk = await Talk.start(t, [doomed, other], CROWD);
 
-  // Some who do not come back.
+  // Users who do not reconnect.
   const lobby = await createRoom(other, "Lobby");
   const host = await personAt(other, "host", "admin");
   const viewers = async () => {
@@ -77,7 +76,7 @@ void t.test("kill -9 of a node", async (t) => {
   t.comment(`the others were gone after ${Math.round(gone)} ms`);
   await talk.goOn(60);
 
-  // The other one is killed as soon as there is a new one in the place of the first.
+  // The other node is killed as soon as the first one has been replaced.
   const next = await site.startNode({ PORT: `${doomed.port}` });
   tell(await talk.survives(other, 5 * SECONDS));
   await talk.goOn(60);
@@ -85,14 +84,14 @@ void t.test("kill -9 of a node", async (t) => {
   t.equal(await next.status("/readyz"), 200);
 });
 
-// A node sleeps while others write: a virtual machine that is moved, or a laptop that is
-// shut. When it wakes up, its people get what they missed, and nothing that they may not
-// see any more.
+// A node sleeps while others write, like a virtual machine that is migrated or a laptop with its
+// lid closed. When it wakes up, its users receive what they missed, but nothing that they may no
+// longer see.
 
-/** How many messages are sent meanwhile: more than one read of the log takes. */
+/** The number of messages sent during the sleep: more than a single read of the log returns. */
 const MESSAGES = 400;
 
-/** What happens to the links of a node while it sleeps. */
+/** Faults in a node's links while it sleeps. */
 const FATES = {
   "its links live": () => {},
   "its links are reset": ({ links }: Node) => {
@@ -117,11 +116,11 @@ const bodies = (events: readonly Event[]): string[] =>
     .filter(({ event_type }) => event_type === "channel.message")
     .map(({ content }) => content.body);
 
-/** The texts that a user got in a channel, in order. */
+/** Returns the texts that a user has received in a channel, in order. */
 const heard = (person: Person, channel: string): string[] =>
   bodies(person.events.filter((event) => event.channel === channel));
 
-/** Asks for the last events of a channel. */
+/** Returns a query for the last events of a channel. */
 const last = (channel: string) => ({ channel, count: 10, before_id: 2 ** 40 });
 
 for (const [fate, befall] of Object.entries(FATES)) {
@@ -166,7 +165,7 @@ for (const [fate, befall] of Object.entries(FATES)) {
     await host.client.do("user.ban", { id: bob.client.id });
     for (let i = 0; i < 5; i++) await send(host, secret, `secret ${i}`);
     await send(host, hall, "after the ban");
-    // These wait in the sockets, and are the first that the node reads.
+    // These requests wait in the sockets, and are the first thing that the node reads.
     const answers: string[] = [];
     const early = { event_type: "channel.message", channel: hall };
     const content = { type: "text", body: "from the banned" };
@@ -177,7 +176,7 @@ for (const [fate, befall] of Object.entries(FATES)) {
     ] as const) {
       person.client.call(action, payload).then(
         (answer) => answers.push(JSON.stringify(answer)),
-        () => {}, // The connection ended first.
+        () => {}, // The connection was closed first.
       );
     }
     await within(limit, "others no longer believe that it lives", async () => {
@@ -213,7 +212,7 @@ for (const [fate, befall] of Object.entries(FATES)) {
     t.notOk(heard(bob, hall).includes("after the ban"), "nothing after it");
     t.notMatch(answers.join(), /secret|after the ban/, "no answer tells it");
 
-    // A node without its database closes the connections that ask for something.
+    // A node without a database closes any connection that sends a request.
     const isOut = !eve.client.isOpen;
     if (isOut) t.match(await eve.client.closed, { code: 1013 }, "she may come back");
     const back = isOut ? await personAt(sleeper, "eve") : eve;
@@ -224,7 +223,7 @@ for (const [fate, befall] of Object.entries(FATES)) {
   });
 }
 
-/** Waits until each object has a record, and each record an object. */
+/** Waits until every object has a record and every record an object. */
 async function expectMatch(t: Test, node: Node, site: Site): Promise<void> {
   let keys: string[] = [];
   let recorded: string[] = [];

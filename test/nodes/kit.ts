@@ -8,43 +8,60 @@ import type { Links, OwnServers } from "../support/servers/stack.js";
 import { type Answer, request } from "../system/requests.js";
 export { NIGHT } from "../support/night.js";
 
-// Nodes on one PostgreSQL, one Valkey and one bucket, and what happens to them.
+// Nodes that share a PostgreSQL, a Valkey and a bucket, and requests to them.
 
-/** The world of these tests. */
 export const WORLD = "sample";
 
-/** Long for the machine of a test, and short for people. */
+/** One second, in milliseconds. */
 export const SECONDS = 1000;
 
-/** A node, and requests to it. */
+/** A node, with helpers for requests. */
 export interface Node extends ServerNode {
   readonly links: Links;
-  /** Sends a request to the API of the world as an administrator. */
+  /** Sends a request to the world's API as an administrator. */
   api(method: string, path: string, body?: unknown): Promise<TimedAnswer>;
-  /** The status of any address. */
+  /** Returns the status of a GET request to any path. */
   status(path: string): Promise<number>;
-  /** Connects and logs in. @param baseUrl of a proxy; by default, of the node itself. */
+  /**
+   * Connects and logs in.
+   * @param baseUrl the address of a proxy; defaults to the node.
+   */
   logIn(credentials: object, baseUrl?: string): Promise<Client>;
 }
 
-/** An answer, and how long it took, in milliseconds. */
+/** A response and its latency, in milliseconds. */
 type TimedAnswer = Answer & { took: number };
 
-/** Servers of one test, and nodes that share them. */
+/** A test's servers, and the nodes that share them. */
 export interface Site extends OwnServers {
   readonly nodes: readonly Node[];
-  /** Starts one more node. @param env how it differs from the others. */
+  /**
+   * Starts another node.
+   * @param env overrides for its environment.
+   */
   startNode(env?: Record<string, string>): Promise<Node>;
 }
 
-/** Starts servers and nodes, with a world. */
-export async function startSite(t: Test, processes: number): Promise<Site> {
+/**
+ * Starts servers and nodes with a world.
+ * @param env overrides for the environment of all nodes.
+ */
+export async function startSite(
+  t: Test,
+  processes: number,
+  env: Record<string, string> = {},
+): Promise<Site> {
   const server = await startServer(t, {
     engine: "own",
     processes,
-    // Uploads belong to the world of the host that they are sent to.
+    // An upload goes to the world whose domain is the request's host.
     worlds: [demo({ id: WORLD, domain: "127.0.0.1" })],
-    env: { LIVE_MESSAGES_PER_SECOND: "1000", UPLOADS_PER_MINUTE: "100000", LOG_LEVEL: "info" },
+    env: {
+      LIVE_MESSAGES_PER_SECOND: "1000",
+      UPLOADS_PER_MINUTE: "100000",
+      LOG_LEVEL: "info",
+      ...env,
+    },
   });
   return {
     ...server.own,
@@ -76,7 +93,10 @@ const nodeOf = (server: Server, node: ServerNode): Node => ({
   },
 });
 
-/** Creates a room with a chat. @returns the id of the room and of its channel. */
+/**
+ * Creates a room with a chat.
+ * @returns the id of the room, which is also that of its channel.
+ */
 export async function createRoom(node: Node, name = "Hall"): Promise<string> {
   const module_config = [{ type: "chat.native" }];
   const { status, body } = await node.api("POST", "rooms/", { name, module_config });
@@ -84,15 +104,15 @@ export async function createRoom(node: Node, name = "Hall"): Promise<string> {
   return (body as { id: string }).id;
 }
 
-/** How long a test waits for anything at most, in milliseconds, however busy the machine is. */
+/** The maximum time to wait for any condition, in milliseconds, even on a busy machine. */
 const WAIT_LIMIT_MS = 180_000;
 
 /**
- * Waits until something is so.
- * @param limit the promise in milliseconds, which only the nightly run holds it to.
- * @param since when that began, as `performance.now()` gave it; by default now.
+ * Waits until a condition holds.
+ * @param limit the guaranteed time, in milliseconds; enforced only in the nightly run.
+ * @param since the start of the wait, as returned by `performance.now()`; defaults to now.
  * @returns how long it took, in milliseconds.
- * @throws {Error} that says what never was, or was late.
+ * @throws {Error} naming the condition, if it never held or only after the limit.
  */
 export async function within(
   limit: number,
@@ -108,7 +128,7 @@ export async function within(
   return performance.now() - since;
 }
 
-/** Whether a process of a node is still there. */
+/** Returns whether a node's process is still running. */
 export function isRunning({ pid }: Node): boolean {
   try {
     return process.kill(pid, 0);

@@ -6,15 +6,15 @@ import { createRoom, isRunning, NIGHT, type Node, SECONDS, startSite, within } f
 import { mountDisk, noMount } from "../support/small-disk.js";
 import { Talk } from "./talk.js";
 
-/** How long the database is away, in milliseconds. */
+/** Duration of the database outage, in milliseconds. */
 const AWAY = (!NIGHT ? 2 : 5) * SECONDS;
 
 let count = 0;
 
-/** Creates a room with a new name. */
+/** Creates a room with a unique name. */
 const createNext = (node: Node) => node.api("POST", "rooms/", { name: `Written ${++count}` });
 
-/** Expects that a node says what it cannot do, and lives. */
+/** Expects a node to reject requests as unavailable, but to stay alive. */
 async function expectUnavailable(t: Test, node: Node): Promise<void> {
   const asked: [method: string, path: string, body?: object][] = [
     ["GET", "rooms/"],
@@ -32,7 +32,7 @@ async function expectUnavailable(t: Test, node: Node): Promise<void> {
   t.equal(await node.status("/healthz"), 200, "it lives");
 }
 
-/** Waits until a node reads and writes again. */
+/** Waits until a node serves reads and writes again. */
 async function expectBack(t: Test, node: Node): Promise<void> {
   const took = await within(15 * SECONDS, "it is back", async () => {
     return (await createNext(node)).status === 201;
@@ -78,10 +78,13 @@ void t.test("the database restarts", async (t) => {
   }
 });
 
-/** How many messages are sent while nodes are cut off: 20 in a second. */
+/** The number of messages sent while nodes are cut off, at 20 per second. */
 const MESSAGES = !NIGHT ? 100 : 600;
 
-/** Sends requests, with short pauses, until it is stopped. @returns a function that does, and counts those that failed. */
+/**
+ * Keeps sending requests, with short pauses.
+ * @returns a function that stops, and counts all requests and the failed ones.
+ */
 function keepAsking(nodes: readonly Node[]): () => Promise<{ asked: number; failed: string[] }> {
   const failed: string[] = [];
   let asked = 0;
@@ -125,7 +128,7 @@ void t.test("the event engine restarts, and is away", async (t) => {
     const { valkey } = nodes[1]!.links;
     valkey.hang();
     for (let sent = 0; sent < MESSAGES; sent += 20) {
-      // Messages are late at the other node, and come.
+      // The other node receives messages late, but completely.
       await talk.goOn(20);
       const took = await talk.caughtUp(5 * SECONDS);
       t.comment(`caught up after ${Math.round(took)} ms`);
@@ -156,16 +159,16 @@ void t.test("the event engine restarts, and is away", async (t) => {
   );
 });
 
-// A database that takes no writes: read-only, and full.
+// A database that accepts no writes: read-only, or full.
 
-/** Writes so much that it takes new pages. */
+/** Writes enough to allocate new pages. */
 const write = (node: Node) =>
   node.api("POST", "rooms/", {
     name: "Large",
     module_config: [{ type: "x", config: { text: noise() } }],
   });
 
-/** Text that PostgreSQL cannot compress. */
+/** Returns text that PostgreSQL cannot compress. */
 const noise = (): string => Array.from({ length: 5000 }, () => Math.random().toString(36)).join("");
 
 async function expectRefused(t: Test, node: Node): Promise<void> {
@@ -206,7 +209,7 @@ void t.test("a database whose disk is full", { skip: noMount() }, async (t) => {
   const { uid, gid } = statSync(site.postgres.folder);
   chownSync(disk, uid, gid);
   await site.postgres.run(`CREATE TABLESPACE small LOCATION '${disk}'`);
-  // No node may use the database that moves.
+  // PostgreSQL cannot move a database while a node is connected to it.
   site.nodes[0]!.signal("SIGKILL");
   await site.nodes[0]!.finished;
   await site.postgres.run("ALTER DATABASE foyer SET TABLESPACE small");

@@ -16,14 +16,14 @@ import { sharedDatabases } from "../support/servers/postgres.js";
 import { NO_SERVERS, servers } from "../support/shared.js";
 import { testdir } from "../support/testdir.js";
 
-// Backups and restores on engines that machines share: what they refuse, and what
-// they leave.
+// Backups and restores on engines shared by several machines: what they refuse, and what they leave
+// behind.
 
 const postgres = sharedDatabases();
 const options = { skip: NO_SERVERS };
 const quiet = () => {};
 
-/** A backup with two files, and an empty place for it. */
+/** Creates a backup with two files, and an empty target for it. */
 async function prepared(t: Test) {
   const { dataDir, keys } = await furnished(t, 2);
   const dir = join(dataDir, "..");
@@ -96,7 +96,7 @@ void t.test("what a shared place refuses", options, async (t) => {
     t.same(await held(), [], `${table}: no file stays`);
   }
 
-  // What a killed restore leaves.
+  // Simulates a file left behind by a killed restore.
   await put(keys[0]!);
   t.match(await restore(archive, to, quiet), {
     worlds: 1,
@@ -136,7 +136,7 @@ void t.test("foyer check of PostgreSQL", options, async (t) => {
   const store = postgresStore(await Database.open({ url, pool: 2 }, { create: true }));
   const event = await furnish(store);
   await store.close();
-  /** What breaks it, and what is found. */
+  /** The SQL that causes each inconsistency, and the finding. */
   const cases = [
     ...contradictions(event, "NULL"),
     ["DROP INDEX rooms_by_name", "the index rooms_by_name is missing"],

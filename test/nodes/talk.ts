@@ -9,14 +9,14 @@ import { keyOf, tokenOf } from "../support/helper.js";
 import { startBalancer } from "../support/servers/proxy.js";
 import { createRoom, type Node, SECONDS, within, WORLD } from "./kit.js";
 
-// A conversation over several nodes: people who speak and come back by way of a load
-// balancer, the client of this project, and a crowd that listens.
+// A conversation across several nodes: speakers who reconnect through a load balancer, this
+// project's client, and a crowd of listeners.
 
-/** How many speak, and how long each waits between two messages: 20 messages a second. */
+/** The number of speakers and their pause between messages, in milliseconds: 20 messages a second. */
 const SPEAKERS = 4;
 const PAUSE = 200;
 
-/** A user with a token, over the client of this project. */
+/** Connects this project's client, with a token. */
 const liveAt = (t: Test, port: number, uid: string): Live =>
   liveOf(
     t,
@@ -30,7 +30,7 @@ const liveAt = (t: Test, port: number, uid: string): Live =>
   );
 
 export class Talk {
-  /** What the client of this project got: ids of events. */
+  /** The ids of the events that this project's client has received. */
   readonly heard: number[] = [];
   #isOver = false;
   #writing: Promise<void> | undefined;
@@ -46,8 +46,8 @@ export class Talk {
   ) {}
 
   /**
-   * Lets people join who speak, and a crowd that listens.
-   * @param nodes the crowd begins at the first; the others serve users who come back.
+   * Starts speakers and a crowd of listeners.
+   * @param nodes the crowd starts at the first; the others serve reconnecting users.
    */
   static async start(t: Test, nodes: readonly Node[], size: number): Promise<Talk> {
     const room = await createRoom(nodes[0]!);
@@ -74,11 +74,11 @@ export class Talk {
     return talk;
   }
 
-  /** Begins to speak. */
+  /** Starts the speakers. */
   begin(): void {
     this.#isOver = false;
     this.#writing = writeUntil(this.speakers, () => this.#isOver, PAUSE);
-    // A test that fails does not wait for it.
+    // A test that fails does not await this promise.
     this.#writing.catch(() => {});
     this.t.teardown(() => (this.#isOver = true));
   }
@@ -87,12 +87,12 @@ export class Talk {
     return this.speakers.reduce((sum, one) => sum + one.acknowledged.size, 0);
   }
 
-  /** The id of the newest message that was acknowledged. */
+  /** The id of the newest acknowledged message. */
   get last(): number {
     return Math.max(...this.speakers.flatMap(({ acknowledged }) => [...acknowledged.values()]));
   }
 
-  /** Waits until some more messages were acknowledged. */
+  /** Waits until this many more messages have been acknowledged. */
   async goOn(messages: number): Promise<void> {
     const goal = this.acknowledged + messages;
     const what = `${messages} more messages`;
@@ -100,9 +100,9 @@ export class Talk {
   }
 
   /**
-   * Waits until everybody in the crowd is there and has got what is acknowledged by now.
-   * @param limit in milliseconds, on a machine that has nothing else to do.
-   * @param since when that began, as `performance.now()` gave it; by default now.
+   * Waits until the whole crowd is subscribed and has received every message acknowledged so far.
+   * @param limit in milliseconds, on an otherwise idle machine.
+   * @param since the start of the wait, as returned by `performance.now()`; defaults to now.
    * @returns how long it took, in milliseconds.
    */
   async caughtUp(limit: number, since = performance.now()): Promise<number> {
@@ -115,19 +115,19 @@ export class Talk {
   }
 
   /**
-   * Kills a node in the middle of the conversation, and waits until everybody has got what
-   * was said after that.
+   * Kills a node mid-conversation, and waits until the whole crowd has received messages sent after
+   * the kill.
    * @returns how long that took, in milliseconds.
    */
   async survives(node: Node, limit: number): Promise<number> {
     const killed = performance.now();
     node.signal("SIGKILL");
-    // Each speaker may have sent one message before.
+    // The first message of each speaker may have been sent before the kill.
     await this.goOn(2 * this.speakers.length);
     return this.caughtUp(limit, killed);
   }
 
-  /** Ends the conversation. Everybody has to have got every event once and in order. */
+  /** Ends the conversation, and checks that everyone received every event once and in order. */
   async end(): Promise<void> {
     const { t, speakers, crowd } = this;
     this.#isOver = true;
@@ -156,32 +156,32 @@ export class Talk {
   }
 }
 
-/** How a crowd joins. */
+/** Tells a crowd how to join. */
 export interface Joined {
   do: "join";
-  /** Their names begin with it. */
+  /** Prefix of the users' names. */
   name: string;
   count: number;
-  /** The nodes: all begin at the first one, and go on to the next when a connection ends. */
+  /** The nodes' ports. All users start at the first one, and move to the next on a disconnect. */
   ports: number[];
   world: string;
-  /** The room that they enter, and its channel. */
+  /** The id of the room that they enter, which is also that of its channel. */
   channel: string;
 }
 
-/** What the process of a crowd is asked. */
+/** A request to the process of a crowd. */
 export type Question =
   Joined | { do: "count"; last: number } | { do: "compare"; expected: number[] } | { do: "leave" };
 
-/** How what came differs from what there is. */
-export interface Told {
-  /** How many clients missed an event, got one twice, or got them in another order. */
+/** Differences between the received and the expected events. */
+export interface ComparisonResult {
+  /** The number of clients with missed, duplicate or reordered events. */
   faults: number;
-  /** What one of them got. */
+  /** Describes the first of these clients; empty if there is none. */
   first: string;
 }
 
-/** Many websockets in a process of their own. */
+/** Many WebSockets in a separate process. */
 export class Crowd {
   readonly #process: ChildProcess;
 
@@ -189,10 +189,10 @@ export class Crowd {
     this.#process = process;
   }
 
-  /** Resolves when all of them have subscribed. */
+  /** Resolves once all clients have subscribed. */
   static async join(t: Test, options: Omit<Joined, "do">): Promise<Crowd> {
     const program = join(import.meta.dirname, "crowd-process.js");
-    // tap puts a loader into the environment of every child.
+    // tap adds a loader to the environment of every child process.
     const env = { PATH: process.env.PATH };
     const child = fork(program, { env, execArgv: [] });
     t.teardown(() => child.kill("SIGKILL"));
@@ -201,13 +201,13 @@ export class Crowd {
     return crowd;
   }
 
-  /** How many are subscribed now and have got everything up to an event. */
+  /** Counts the clients that are subscribed and have received every event up to `last`. */
   count(last = 0): Promise<number> {
     return this.#ask({ do: "count", last });
   }
 
-  /** Compares what each has got with all events that there are, up to the last of these. */
-  compare(expected: number[]): Promise<Told> {
+  /** Compares the events that each client has received with the expected ones, up to the last of these. */
+  compare(expected: number[]): Promise<ComparisonResult> {
     return this.#ask({ do: "compare", expected });
   }
 

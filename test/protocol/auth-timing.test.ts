@@ -1,8 +1,8 @@
 import { createRequire, syncBuiltinESMExports } from "node:module";
 import t from "tap";
 
-// How long a wrong secret takes is not measured, which would say something else
-// on each machine, but counted: each is compared once, whole, in constant time.
+// Measuring the time of a rejected secret would give different results on each machine. Instead,
+// the test counts comparisons: each secret is compared once, in full, in constant time.
 
 const crypto = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
 const compare = crypto.timingSafeEqual;
@@ -13,11 +13,11 @@ crypto.timingSafeEqual = (a, b) => {
 };
 syncBuiltinESMExports();
 
-// After that, as libraries take the function when they are loaded.
+// Imported only now, because libraries capture the function when they are loaded.
 const { keyOf, tokenOf } = await import("../support/helper.js");
 const { demo, startServer } = await import("../support/server.js");
 
-/** How long a signature is, in characters as a token has it. */
+/** The length of a signature in a token, in characters. */
 const SIGNATURE = 43;
 
 const url = "/api/v1/worlds/demo/";
@@ -47,7 +47,7 @@ void t.test("a wrong secret, however wrong it is", async (t) => {
     ["expired, and another secret", tokenOf({ ...key, secret: "x".repeat(64) }, { exp: 1 }), url],
   ];
   for (const [name, token, url] of cases) {
-    // It is remembered for as long as no key has changed.
+    // A rejected token is cached until a key changes.
     for (const [time, expected] of [
       ["the first time", [SIGNATURE]],
       ["again", []],

@@ -8,7 +8,7 @@ import { admin, type Answer, keyOf, type Request, tokenOf } from "../support/hel
 import { type Server, startServer } from "../support/server.js";
 import { testdir } from "../support/testdir.js";
 
-// Hostile and generated requests. SEED=… repeats what was generated, RUNS=… generates more.
+// Hostile and generated requests. SEED=… repeats a run, RUNS=… sets the number of generated cases.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.RUNS ?? 5);
@@ -21,7 +21,7 @@ const rooms = `${world}rooms/`;
 
 type Body = Record<string, unknown>;
 
-/** What is generated for every operation that takes a body. */
+/** Returns generators for the bodies of all operations that accept one. */
 function bodiesOf({ app }: Server) {
   const { components } = app.openapi() as unknown as {
     components: { schemas: JsonObject };
@@ -36,7 +36,7 @@ function bodiesOf({ app }: Server) {
   };
 }
 
-/** Fails with what was asked and answered. */
+/** Throws an error that shows the request and the response, unless the condition holds. */
 function expect(
   condition: boolean,
   { method = "GET", url }: Request,
@@ -45,12 +45,12 @@ function expect(
   if (!condition) throw new Error(`${method} ${url}: ${status} ${text}`);
 }
 
-/** What a room takes, and only `room.config.get` shows. */
+/** Fields that a room accepts, but that only `room.config.get` returns. */
 const UNSHOWN = new Set(["picture", "force_join", "schedule_data"]);
 
 /**
- * Whether everything that was sent reads back; what was not sent does not
- * matter. A room whose own domain is null shows the domain of its world.
+ * Returns whether every field that was sent reads back; other fields are ignored. A room whose
+ * domain is null shows its world's domain.
  */
 const holds = (sent: Body, got: unknown): boolean =>
   Object.entries(sent).every(
@@ -60,7 +60,7 @@ const holds = (sent: Body, got: unknown): boolean =>
       JSON.stringify(sorted((got as Body)[name])) === JSON.stringify(sorted(value)),
   );
 
-/** The order of names means nothing in JSON; -0 is 0. */
+/** Normalizes JSON: sorts names, whose order is insignificant, and replaces -0 by 0. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== "object" || value === null) return value;
@@ -82,7 +82,7 @@ void t.test("whatever the document allows is taken", async (t) => {
       expect(created.status === 201, create, created);
       expect(holds(draft, created.body), create, created);
       const url = `${rooms}${(created.body as { id: string }).id}/`;
-      // Who hides a room from itself does not see it any more.
+      // A user whose rules hide the room can no longer see it.
       const { permission_config: _, ...visible } = changes;
       const update: Request = { method: "PATCH", url, as, body: visible };
       const admits = JSON.stringify(draft.permission_config ?? {});
@@ -99,7 +99,7 @@ void t.test("whatever the document allows is taken", async (t) => {
   );
   await fc.assert(
     fc.asyncProperty(WorldChanges, async (changes) => {
-      // Keys and rules that lock this test out are not what it is about.
+      // Excludes keys and rules, which could lock the test out.
       const { permission_config: _, ...body } = changes;
       delete (body.config as Body | undefined)?.JWT_secrets;
       const update: Request = { method: "PATCH", url: world, as, body };
@@ -160,7 +160,7 @@ void t.test("no name in anything that is sent reaches a prototype", async (t) =>
     (member: string) => `{"config":{"a":{"b":{${member}}}}}`,
     (member: string) => `{"config":{"JWT_secrets":[{${member}}]}}`,
     (member: string) => `{"token_id":"a",${member}}`,
-    // Escapes are read before names are.
+    // The parser decodes escapes before it checks names.
     (member: string) =>
       `{"name":"x",${member.replace("_", "\\u005f").replace("con", "c\\u006fn")}}`,
   ];
@@ -245,7 +245,7 @@ void t.test("nothing that is stored gets out as a header", async (t) => {
       const got = await call({ method, url, as, body });
       t.match(got, { status: 400, body: { domain: [/./] } }, text);
     }
-    // Any text is a name, and stays one.
+    // Any text is a valid name, and is returned unchanged.
     const made = await call({
       method: "POST",
       url: `${world}rooms/`,

@@ -54,7 +54,7 @@ void t.test("the demo, from nothing to a room", async (t) => {
   first.signal("SIGTERM");
   t.match(await first.finished, { code: 0, stderr: "" });
 
-  // Once more on the same data, which is not made a second time.
+  // Restarts on the same data: the demo is not created a second time.
   const second = await startFoyer(t, dataDir, ["--demo"]);
   const base = second.address;
   const again = await fetch(base + rooms, { headers });
@@ -91,7 +91,7 @@ void t.test("without --demo there is nothing but what was made", async (t) => {
   t.equal(await get("mine"), 200);
   t.equal(await get("sample"), 403);
 
-  // The commands work beside a server. One that caches learns of them within a second.
+  // Commands work while a server is running. A server with a cache notices within a second.
   await foyer(dataDir, ["world", "delete", "mine", "--yes"]);
   await until(async () => (await get("mine")) === 401);
 });
@@ -176,7 +176,7 @@ void t.test("what is no HTTP, and what the log tells of it all", async (t) => {
   for (const file of [pathname, pathname.replaceAll(".", "%2e"), `/elsewhere${pathname}`]) {
     await fetch(server.address + file);
   }
-  // Its bytes are gone, which a line says.
+  // The bytes are missing, which the server logs.
   if (!shared) rmSync(join(dataDir, pathname));
   t.equal((await fetch(url)).status, shared ? 200 : 404);
 

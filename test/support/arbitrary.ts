@@ -2,9 +2,9 @@ import fc, { type Arbitrary } from "fast-check";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 
 /**
- * Values that a schema of the document allows.
- * @param schema JSON Schema, as far as the document uses it.
- * @param schemas what its references name.
+ * Generates values that a schema of the document allows.
+ * @param schema JSON Schema, limited to what the document uses.
+ * @param schemas the schemas that references name.
  */
 export function arbitraryOf(
   schema: JsonObject,
@@ -33,7 +33,7 @@ export function arbitraryOf(
     case "integer":
       return fc.integer({
         min: schema.minimum as number,
-        // fast-check does not end with numbers that are no safe integers.
+        // fast-check never finishes with numbers that are not safe integers.
         max: Math.min((schema.maximum as number | undefined) ?? 2 ** 31, Number.MAX_SAFE_INTEGER),
       });
     case "number":
@@ -57,15 +57,15 @@ export function arbitraryOf(
   }
 }
 
-/** Any character but NUL; surrogates come in pairs. */
+/** Generates text of any characters except NUL; surrogates come in pairs. */
 const storable = (minLength: number, maxLength: number): Arbitrary<string> =>
   fc.string({ unit: "binary", minLength, maxLength }).map((text) => text.replaceAll("\0", "0"));
 
-/** What the description of an untyped value says in words. */
+/** Any JSON allowed for an untyped value; the schema states its limits only in the description. */
 const anyJson: Arbitrary<unknown> = fc
   .json({ maxDepth: 3, stringUnit: "binary" })
   .map((text) => text.replaceAll("\\u0000", "0"))
-  // A name that no object may have is a 400 of its own, which other tests ask for.
+  // Names that no object may have cause a different 400, which other tests cover.
   .filter((text) => !/__proto__|constructor/.test(text))
   .map((text) => JSON.parse(text) as unknown);
 
@@ -81,12 +81,16 @@ function textOf(schema: JsonObject): Arbitrary<string> {
     .filter((text) => text.length >= minLength && [...text].length <= maxLength);
 }
 
-/** Fields with rules that no schema can express, such as addresses that must be public. */
-const BEYOND: readonly string[] = ["JWT_issuers", "oidc"];
+/** Fields with rules that a schema cannot express, such as addresses that must be public. */
+const INEXPRESSIBLE_FIELDS: readonly string[] = ["JWT_issuers", "oidc"];
 
-/** The dates of an event, whose cover must be an upload. */
-const isDates = (name: string, { properties }: JsonObject): boolean =>
-  name === "event" && "JWT_secrets" in (properties as JsonObject);
+/**
+ * Whether a field of a world's config has rules that a schema cannot express: times must be in
+ * order, the cover must be an upload, and blocked words need a letter or a digit.
+ */
+const hasMoreRules = (name: string, { properties }: JsonObject): boolean =>
+  ["event", "access", "blocked_words"].includes(name) &&
+  "JWT_secrets" in (properties as JsonObject);
 
 function objectOf(
   schema: JsonObject,
@@ -105,7 +109,7 @@ function objectOf(
     .record(
       Object.fromEntries(
         Object.entries(properties)
-          .filter(([name]) => !BEYOND.includes(name) && !isDates(name, schema))
+          .filter(([name]) => !INEXPRESSIBLE_FIELDS.includes(name) && !hasMoreRules(name, schema))
           .map(([name, inner]) => [name, of(inner)]),
       ),
       { requiredKeys: required },

@@ -3,35 +3,35 @@ import type { Test } from "tap";
 import type { Client, Json } from "../../conformance/client.js";
 import { until } from "./helper.js";
 
-/** A connection, and the events of the channel that it got, by id. */
+/** A connection, and the ids of the channel's events that it received. */
 interface Session {
   client: Client;
-  /** The last event that an earlier connection got, or 0. */
+  /** The last event that an earlier connection received, or 0. */
   after: number;
   caughtUp: number[];
   pushed: number[];
 }
 
-/** How many events a page has at most. */
+/** Maximum number of events per page. */
 const PAGE = 1000;
 
-/** A user who writes in a channel, and reconnects with `after` when the connection ends. */
+/** A user who writes in a channel, and reconnects with `after` whenever the connection ends. */
 export class Chatter {
-  /** The ids of the messages that were acknowledged, by their bodies. */
+  /** The ids of acknowledged messages, by body. */
   readonly acknowledged = new Map<string, number>();
-  /** The bodies of messages that got no answer: they may be stored or not. */
+  /** The bodies of messages without an answer, which may or may not be stored. */
   readonly unsure = new Set<string>();
   readonly #sessions: Session[] = [];
   #count = 0;
 
-  /** @param logIn connects and logs in as the user `name`; repeated until it succeeds. */
+  /** @param logIn connects and logs in as the user `name`; retried until it succeeds. */
   constructor(
     readonly name: string,
     readonly channel: string,
     readonly logIn: () => Promise<Client>,
   ) {}
 
-  /** How often it has connected. */
+  /** Number of connections so far. */
   get connections(): number {
     return this.#sessions.length;
   }
@@ -40,16 +40,17 @@ export class Chatter {
     return this.#sessions.at(-1)!.client;
   }
 
-  /** The ids of all events, over all connections, in the order in which they arrived. */
+  /** The ids of all events, over all connections, in order of arrival. */
   get seen(): number[] {
     return this.#sessions.flatMap(({ after, caughtUp, pushed }) => {
-      // A process that lags behind may push what a subscription has answered or skipped.
+      // A process that lags behind may push events that the subscription has already returned or
+      // skipped.
       const last = caughtUp.at(-1) ?? after;
       return [...caughtUp, ...pushed.filter((id) => id > last)];
     });
   }
 
-  /** Becomes a member, over a connection of its own. */
+  /** Joins the channel over a separate connection. */
   async join(): Promise<this> {
     const client = await this.logIn();
     await client.do("user.update", { profile: { display_name: this.name } });
@@ -58,7 +59,7 @@ export class Chatter {
     return this;
   }
 
-  /** Logs in and catches up, until it succeeds. */
+  /** Logs in and catches up; retries until it succeeds. */
   async connect(logIn = this.logIn): Promise<this> {
     const after = this.seen.at(-1) ?? 0;
     await until(async () => {
@@ -105,7 +106,7 @@ export class Chatter {
     if (!this.client.isOpen) await this.connect();
   }
 
-  /** Waits until an event has arrived, over however many connections. */
+  /** Waits until an event has arrived, reconnecting as needed. */
   async sees(id: number): Promise<void> {
     while (!this.seen.includes(id)) {
       if (!this.client.isOpen) await this.connect();
@@ -113,7 +114,7 @@ export class Chatter {
     }
   }
 
-  /** All events of the channel, as a new connection fetches them. */
+  /** Fetches all events of the channel over a new connection. */
   async history(): Promise<Json[]> {
     const client = await this.logIn();
     const events: Json[] = [];
@@ -128,7 +129,7 @@ export class Chatter {
   }
 }
 
-/** Lets writers write until a condition holds, with a pause in milliseconds after each message. */
+/** Lets writers send messages until a condition holds, pausing (in milliseconds) after each message. */
 export async function writeUntil(
   writers: Chatter[],
   isOver: () => boolean,
@@ -145,8 +146,8 @@ export async function writeUntil(
 }
 
 /**
- * Checks that each chatter got every event once and in order, and that every message that was
- * acknowledged is stored once.
+ * Checks that each chatter received every event once and in order, and that every acknowledged
+ * message is stored once.
  * @returns the id of the last event.
  */
 export async function verify(t: Test, writers: Chatter[], everybody: Chatter[]): Promise<number> {

@@ -11,7 +11,7 @@ interface Got {
   text: string;
 }
 
-/** Headers of the transport: not of the interface, and not in the document. */
+/** Transport headers, which are not part of the interface and not in the document. */
 const TRANSPORT = new Set([
   "transfer-encoding",
   "connection",
@@ -19,11 +19,11 @@ const TRANSPORT = new Set([
   "content-type",
   "date",
   "keep-alive",
-  // Of CORS, where origins are allowed: a browser's, and not the caller's.
+  // Set by CORS where origins are allowed; it concerns the browser, not the caller.
   "vary",
 ]);
 
-/** The document as a test of what is answered. */
+/** Checks answers against the OpenAPI document. */
 export class Contract {
   readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
   readonly #paths: { pattern: RegExp; path: string; methods: JsonObject }[];
@@ -41,15 +41,15 @@ export class Contract {
   }
 
   /**
-   * Whether an answer is one that the document promises.
-   * @throws {Error} that says what is not.
+   * Checks that the document allows an answer.
+   * @throws {Error} that names the violation.
    */
   check(method: string, url: string, got: Got): void {
     const name = method === "HEAD" ? "get" : method.toLowerCase();
     const [pathname = ""] = url.split("?", 1);
     const found = this.#paths.find(({ pattern }) => pattern.test(pathname));
     const operation = found?.methods[name] as JsonObject | undefined;
-    // What no operation is for is answered as the document says in words.
+    // The document describes answers outside its operations only in prose.
     if (!found || !operation) return;
     const place = `${name} ${found.path} ${got.status}`;
     const { key, response } = this.#responseOf(operation, got.status, place);
@@ -61,7 +61,7 @@ export class Contract {
       throw new Error(`${place}: undeclared content of type ${type}`);
     }
     if (type !== "application/json") return;
-    // Compiled once: Ajv gives the same function for the same reference.
+    // Compiled once: Ajv returns the same function for the same reference.
     const validate = this.#ajv.getSchema(
       `document${pointer(key)}/content/application~1json/schema`,
     );
@@ -81,7 +81,7 @@ export class Contract {
       const key = ref.slice(1).split("/").slice(1);
       return { key, response: this.#at(key) };
     }
-    // Where the operation itself has it.
+    // The operation defines the response inline.
     for (const { path, methods } of this.#paths) {
       for (const [method, other] of Object.entries(methods)) {
         if (other === operation) {
@@ -111,7 +111,7 @@ export class Contract {
   }
 }
 
-/** Schemas that take no field they do not name: an answer has no other. */
+/** Closes schemas to fields that they do not name, since answers may not have any others. */
 export function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed);
   if (typeof part !== "object" || part === null) return part;
@@ -131,10 +131,10 @@ const pointer = (key: string[]): string =>
     .join("/")}`;
 
 const contracts = new WeakMap<FastifyInstance, Contract>();
-/** By the text of the document: most applications of a test have the same, and Ajv takes long. */
+/** By document text: most test applications share a document, and Ajv compiles slowly. */
 const compiled = new Map<string, Contract>();
 
-/** The contract of an application, made when it is first asked for. */
+/** Returns the contract of an application, created on first use. */
 export function contractOf(app: FastifyInstance): Contract {
   let contract = contracts.get(app);
   if (!contract) {
@@ -147,14 +147,14 @@ export function contractOf(app: FastifyInstance): Contract {
   return contract;
 }
 
-/** A contract under which the server sends no field that the document does not name. */
+/** Returns a contract under which the server may only send fields that the document names. */
 export const strictContract = (document: JsonObject): LiveContract =>
   new LiveContract(closed(document) as JsonObject);
 
-/** By the text of the document: Ajv takes long, and most tests have the same one. */
+/** By document text: most tests share a document, and Ajv compiles slowly. */
 const compiledLive = new Map<string, LiveContract>();
 
-/** The contract of an application. */
+/** Returns the websocket contract of an application. */
 export function liveContractOf(app: FastifyInstance): LiveContract {
   const document = app.asyncapi();
   const text = JSON.stringify(document);

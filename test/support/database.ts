@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Database from "better-sqlite3";
 import type { Test } from "tap";
-import type { FileRecord, ListedUser, RoomValue, Store } from "../../db/contract/store.js";
+import type { FileRecord, UserListing, RoomValue, Store } from "../../db/contract/store.js";
 import type { Value } from "../../db/copies/tables.js";
 import {
   openSqliteStore,
@@ -18,16 +18,16 @@ import { until } from "./helper.js";
 import { servers } from "./shared.js";
 import { chooseEngine, engineOf, enginesOf } from "./stack.js";
 
-/** The bytes of databases that this process has made, by what is in them. */
+/** The bytes of databases created by this process, by content key. */
 const made = new Map<string, Promise<Buffer>>();
 
-/** The folders of databases that this process has made on the shared engines. */
+/** The template folders of databases created by this process on the shared engines, by content key. */
 const templates = new Map<string, Promise<string>>();
 
 /**
- * Puts a database with some worlds into a folder, which is made if missing. The
- * first with these worlds is made by a store, all others are copies of it: to
- * start a writer takes longer than most tests do.
+ * Puts a database with some worlds into a folder, which is created if missing. A store creates the
+ * first database with these worlds; all others are copies, because starting a writer takes longer
+ * than most tests.
  */
 export const putDatabase = (dataDir: string, worlds: readonly World[]): Promise<void> =>
   putPrepared(dataDir, `store ${JSON.stringify(worlds)}`, async (folder) => {
@@ -41,17 +41,16 @@ export const putDatabase = (dataDir: string, worlds: readonly World[]): Promise<
   });
 
 /**
- * Puts a copy of a database into a folder, which is made if missing.
- * @param key names what is in the database.
- * @param make makes the database in a folder, and closes it; called for the first
- *   copy only.
+ * Puts a copy of a database into a folder, which is created if missing.
+ * @param key identifies the content of the database.
+ * @param make creates the database in a folder and closes it; called for the first copy only.
  */
 async function putPrepared(
   dataDir: string,
   key: string,
   make: (folder: string) => Promise<void>,
 ): Promise<void> {
-  // Nothing else is in servers of its own.
+  // A test's own servers hold no template to copy.
   if (engineOf(dataDir) === "own") return make(dataDir);
   if (engineOf(dataDir) === "shared") {
     const shared = await servers();
@@ -65,7 +64,7 @@ async function putPrepared(
   await writeFile(join(dataDir, "foyer.db"), await bytes, { flag: "wx", mode: 0o600 });
 }
 
-/** @returns a folder that stands for the database; it is not there any more. */
+/** @returns a folder that identifies the database, and no longer exists. */
 async function templateOf(make: (folder: string) => Promise<void>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "foyer-template-"));
   chooseEngine(folder, "shared");
@@ -82,7 +81,7 @@ async function bytesOf(make: (folder: string) => Promise<void>): Promise<Buffer>
   chooseEngine(folder, "sqlite");
   try {
     await make(folder);
-    // No process has it open: closing a file drops all locks of this process on it.
+    // No process may have it open: closing a file drops all of this process's locks on it.
     return readFileSync(join(folder, "foyer.db"));
   } finally {
     rmSync(folder, { recursive: true, force: true });
@@ -90,8 +89,8 @@ async function bytesOf(make: (folder: string) => Promise<void>): Promise<Buffer>
 }
 
 /**
- * Opens the store in a folder. It is closed with the test, unless that was done before:
- * the thread of an open store keeps the process from ending, also when a test fails.
+ * Opens the store in a folder. It is closed with the test unless already closed: the thread of an
+ * open store would keep the process alive even after a test fails.
  */
 export function openStore(t: Test, dataDir: string, options?: SqliteOptions): SqliteStore {
   const store = openSqliteStore(dataDir, options);
@@ -99,13 +98,11 @@ export function openStore(t: Test, dataDir: string, options?: SqliteOptions): Sq
   return store;
 }
 
-/** The files of a database that a killed process leaves. */
+/** Lists the database files that a killed process leaves behind. */
 const databaseFiles = (dataDir: string): string[] =>
   readdirSync(dataDir).filter((name) => /^foyer\.db(-wal)?$/.test(name));
 
-/**
- * Uses a file that was listed. The log may go between the listing and the use.
- */
+/** Uses a listed file. The log may disappear between the listing and the use. */
 function unlessGone<T>(use: () => T): T[] {
   try {
     return [use()];
@@ -115,17 +112,17 @@ function unlessGone<T>(use: () => T): T[] {
   }
 }
 
-/** The bytes of each file of a database at this moment. */
+/** Returns the current bytes of each database file. */
 export const databaseBytes = (dataDir: string): Buffer[] =>
   databaseFiles(dataDir).flatMap((name) => unlessGone(() => readFileSync(join(dataDir, name))));
 
-/** Which of some texts the files of a database hold at this moment. */
+/** Returns those of the given texts that the database files currently contain. */
 export function heldIn(dataDir: string, texts: readonly string[]): string[] {
   const files = databaseBytes(dataDir);
   return texts.filter((text) => files.some((bytes) => bytes.includes(text)));
 }
 
-/** Copies what a process would leave that is killed now; the folder of the copy. */
+/** Copies what a process would leave behind if it were killed now. Returns the folder of the copy. */
 export function copyAsKilled(dataDir: string): string {
   const killed = join(dataDir, "killed");
   mkdirSync(killed);
@@ -137,29 +134,29 @@ export function copyAsKilled(dataDir: string): string {
 
 const all = { page: 1, pageSize: 10_000 };
 
-/** All users of a world, in one page. */
-export const usersOf = async (store: Store, world: string): Promise<ListedUser[]> =>
+/** Returns all users of a world, in one page. */
+export const usersOf = async (store: Store, world: string): Promise<UserListing[]> =>
   (await store.users.list(world, all)).users;
 
-/** All files of a world, in one page. */
+/** Returns all files of a world, in one page. */
 export const filesOf = async (store: Store, world: string): Promise<FileRecord[]> =>
   (await store.files.list(world, all)).files;
 
-/** A room as lists and answers show it. */
+/** Returns a room as lists and answers show it. */
 export function shown({ extras: _extras, ...room }: RoomValue): Room {
   return room;
 }
 
-/** A row of an export by the names of its columns. */
+/** A row of an export, by column name. */
 type ExportedRow = Record<string, Value>;
 
-/** The document of a world: its lines, and the same as rows by tables. */
+/** The document of a world, as lines and as rows by table. */
 export interface Exported {
   lines: string[];
   rows: Record<string, ExportedRow[]>;
 }
 
-/** The rows in the lines of a document, with JSON as text. Tables without rows are left out. */
+/** Parses the rows from the lines of a document, with JSON as text. Omits tables without rows. */
 export function rowsIn(lines: readonly string[]): Exported["rows"] {
   const {
     format: _format,
@@ -195,7 +192,7 @@ export async function exported(
   return { lines, rows: rowsIn(lines) };
 }
 
-/** The marks of erasures that are not over. */
+/** Returns the subjects of unfinished erasures. */
 export function marksIn(dataDir: string): string[] {
   const db = new Database(join(dataDir, "foyer.db"), { readonly: true });
   try {
@@ -205,10 +202,10 @@ export function marksIn(dataDir: string): string[] {
   }
 }
 
-/** What was erased leaves the files soon. Until then, a mark says so to the next process. */
+/** Waits until erased texts have left the files. Until then, the erasure must be recorded for the next process. */
 export async function expectErased(dataDir: string, texts: readonly string[]): Promise<void> {
   const isHeld = () => heldIn(dataDir, texts).length > 0;
-  // It may go between two looks.
+  // The text may disappear between two checks.
   if (isHeld() && marksIn(dataDir).length === 0 && isHeld()) {
     throw new Error(`${texts.join()} is neither erased nor marked`);
   }

@@ -1,5 +1,5 @@
-// A whole schedule as `schedule.json` of pretalx: two days, eight rooms, 120 sessions, and
-// what an import reads of each. documents.ts has one with all of its fields.
+// A whole schedule in the format of pretalx's `schedule.json`: two days, eight rooms and 120
+// sessions, with the fields that an import reads. program-documents.ts has one with all fields.
 
 const HOUR = 60 * 60_000;
 const DAY = 24 * HOUR;
@@ -15,29 +15,29 @@ export const ROOMS = [
   "Cellar",
 ];
 
-/** How many sessions each room has on each day. */
+/** Sessions per room, on each day. */
 const PER_DAY = [7, 8];
 
 const TRACKS = ["Community", "Software", "Hardware", "Arts"];
 
-/** How many speakers there are. Every fifth session has two. */
+/** Number of speakers. Every fifth session has two. */
 const SPEAKERS = 60;
 
 const site = "https://pretalx.example.org";
 
-/** Where a festival takes place, in time. */
+/** The times of a festival. */
 export interface FestivalTimes {
-  /** When its first sessions begin, in milliseconds since 1970, at a full minute. */
+  /** Start of the first sessions, in milliseconds since 1970, at a full minute. */
   readonly begin: number;
-  /** The IANA name of its zone. */
+  /** The IANA name of the time zone. */
   readonly zone?: string;
 }
 
-/** A UUID that follows from a number. */
+/** Derives a UUID from a number. */
 const guid = (kind: number, i: number) =>
   `0b4ad1f2-6f0e-5f55-8${String(kind).padStart(3, "0")}-${i.toString(16).padStart(12, "0")}`;
 
-/** A time with the offset that a zone has then: `2027-03-01T10:00:00+01:00`. */
+/** Formats a time with the zone's offset at that time: `2027-03-01T10:00:00+01:00`. */
 function localTime(time: number, zone: string): string {
   const parts = Object.fromEntries(
     new Intl.DateTimeFormat("en", {
@@ -70,7 +70,7 @@ const person = (i: number) => {
   };
 };
 
-/** The session with this number in a room from some time on. */
+/** Returns the session with this number, starting at the given time in a room. */
 function session(i: number, room: string, time: number, zone: string) {
   const code = `TALK${String(i).padStart(3, "0")}`;
   const url = `${site}/festival/talk/${code}/`;
@@ -95,8 +95,8 @@ function session(i: number, room: string, time: number, zone: string) {
 }
 
 /**
- * The festival. Every hour, a session of 45 minutes begins in each room. Ids and texts are always
- * the same.
+ * Returns the festival's schedule. Every hour, a session of 45 minutes begins in each room. Ids and
+ * texts are always the same.
  */
 export function festival({ begin, zone = "Europe/Berlin" }: FestivalTimes) {
   let count = 0;

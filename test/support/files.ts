@@ -8,9 +8,9 @@ import type { Server } from "./server.js";
 import { loadConfig } from "../../config.js";
 import { shared } from "./shared.js";
 
-// Files to upload, forms to upload them in, and a look at what became of them.
+// Files to upload, forms to upload them with, and checks of the result.
 
-/** A part of a form; its headers can be anything. */
+/** A part of a form, with arbitrary headers. */
 export interface Part {
   headers?: Record<string, string>;
   body: string | Uint8Array;
@@ -23,7 +23,7 @@ export interface Form {
 
 const BOUNDARY = "----a-boundary-of-tests";
 
-/** A form of these parts, byte for byte as it stands here. */
+/** Builds a form from these parts, byte for byte. */
 export function formOf(...parts: Part[]): Form {
   const pieces = parts.flatMap(({ headers = {}, body }) => [
     Buffer.from(
@@ -42,7 +42,7 @@ export function formOf(...parts: Part[]): Form {
   };
 }
 
-/** A part that is a file, in a field of this name. */
+/** Returns a file part, in a field of the given name. */
 export const filePart = (filename: string, body: Part["body"], field = "file"): Part => ({
   headers: {
     "Content-Disposition": `form-data; name="${field}"; filename="${filename}"`,
@@ -56,13 +56,13 @@ export const textPart = (name: string, body: string): Part => ({
   body,
 });
 
-/** The form that the interface asks for. */
+/** Returns a form as the interface expects it. */
 export const fileForm = (filename: string, body: Part["body"]): Form =>
   formOf(filePart(filename, body));
 
 export const GUEST = "Client guest-1";
 
-/** The head of a request by a guest that sends a form over a socket. */
+/** Returns the head of a guest's request that sends a form over a socket. */
 export const headOf = ({ headers, body }: Form, more: Record<string, string> = {}): string =>
   rawRequest("POST /storage/upload/", {
     ...headers,
@@ -71,7 +71,7 @@ export const headOf = ({ headers, body }: Form, more: Record<string, string> = {
     ...more,
   });
 
-/** Sends a form, as a guest unless it is said otherwise. */
+/** Sends a form, as a guest by default. */
 export const upload = (
   { call }: Pick<Server, "call">,
   form: Form,
@@ -85,25 +85,25 @@ export const upload = (
     body: form.body,
   });
 
-/** The url of an upload that was taken. */
+/** Returns the URL of an accepted upload. */
 export const urlOf = ({ body }: Answer): string => (body as { url?: string }).url ?? "";
 
-/** What a link gives. */
+/** The response to a request for a link. */
 export interface Served {
   status: number;
   headers: Record<string, string | undefined>;
   bytes: Buffer;
 }
 
-/** Follows a link to a file. */
+/** Requests a link to a file. */
 export async function follow(
   { app }: Pick<Server, "app">,
   url: string,
   headers: Record<string, string> = {},
   method: "GET" | "HEAD" = "GET",
 ): Promise<Served> {
-  const { pathname } = new URL(url, "http://localhost");
-  const answer = await app.inject({ method, url: pathname, headers });
+  const { pathname, search } = new URL(url, "http://localhost");
+  const answer = await app.inject({ method, url: pathname + search, headers });
   return {
     status: answer.statusCode,
     headers: answer.headers as Served["headers"],
@@ -111,7 +111,7 @@ export async function follow(
   };
 }
 
-/** The paths of all files below a folder, and of what else counts; of none if it is not there. */
+/** Lists the paths of all files below a folder, and of other entries that count; none if the folder is missing. */
 export async function filesBelow(
   folder: string,
   alsoCounts: (entry: Dirent) => boolean = () => false,
@@ -129,8 +129,8 @@ export async function filesBelow(
 }
 
 /**
- * What is read of a file or folder that was listed; undefined if it has gone since, as a
- * server may be at work in the folder.
+ * Returns the result of reading a listed file or folder; undefined if it has since disappeared,
+ * because a server may be working in the folder.
  */
 async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
   try {
@@ -142,8 +142,8 @@ async function unlessGone<T>(reading: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * The files of a server that are not whole, or not known to anybody yet, and the notes of
- * them. On S3 some are objects, and uploads that are no object yet.
+ * Lists a server's files that are incomplete or not yet public, and their notes. On S3, some are
+ * objects, and some are uploads that are not yet objects.
  */
 export async function unfinished(dataDir: string): Promise<string[]> {
   const paths = await filesBelow(join(dataDir, "work"), isNote);
@@ -153,7 +153,7 @@ export async function unfinished(dataDir: string): Promise<string[]> {
 
 const isNote = ({ name }: Dirent) => name.endsWith(".note");
 
-/** The files that a server has taken, as paths below the folder `media`. */
+/** Lists the files that a server has accepted, as paths below the folder `media`. */
 export async function finished(dataDir: string): Promise<string[]> {
   const media = join(dataDir, "media");
   if (!shared) return filesBelow(media);
@@ -161,9 +161,8 @@ export async function finished(dataDir: string): Promise<string[]> {
 }
 
 /**
- * Which of the texts are in the bytes of the files below a folder. Not for a
- * folder that this process has a database open in: to close a file drops the
- * locks that SQLite holds on it.
+ * Returns those of the texts that occur in files below a folder. Not for a folder whose database
+ * this process has open: closing a file drops SQLite's locks on it.
  */
 export async function textsBelow(folder: string, texts: readonly string[]): Promise<string[]> {
   const files = await Promise.all(
@@ -175,7 +174,7 @@ export async function textsBelow(folder: string, texts: readonly string[]): Prom
 const plain = (width: number, height: number, background = "#673ab7") =>
   sharp({ create: { width, height, channels: 3, background } });
 
-/** Noise that no format makes smaller, so that its files can be cut. */
+/** Noise, which no format can compress, so that its files are long enough to truncate. */
 function noise(width: number, height: number): Sharp {
   let state = 1;
   const bytes = Buffer.alloc(width * height * 3);
@@ -216,12 +215,12 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, body, sum]);
 }
 
-/** A PNG of a few kilobytes that unfolds to as many pixels as it likes. */
+/** Returns a PNG of a few kilobytes that decodes to any number of pixels. */
 export function pngBomb(width: number, height: number): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
-  // One bit a pixel, in shades of gray.
+  // One bit per pixel, in grayscale.
   header[8] = 1;
   const rows = Buffer.alloc((Math.ceil(width / 8) + 1) * height);
   return Buffer.concat([
@@ -232,7 +231,7 @@ export function pngBomb(width: number, height: number): Buffer {
   ]);
 }
 
-/** A GIF whose frames have one pixel each, on a canvas that has many. */
+/** Returns a GIF with frames of one pixel each, on a canvas of many pixels. */
 export function gifBomb(width: number, height: number, pages: number): Buffer {
   const screen = Buffer.alloc(7);
   screen.writeUInt16LE(width, 0);
@@ -253,7 +252,7 @@ export const SVG =
   '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><rect width="9" height="9"/></svg>';
 export const HTML = "<!DOCTYPE html><html><body><script>alert(1)</script></body></html>";
 
-/** The beginnings that players know their files by, and something after them. */
+/** The signatures by which players recognize these files, followed by some bytes. */
 export const MP4 = Buffer.concat([
   Buffer.from("00000018667479706d703432000000006d70343269736f6d", "hex"),
   Buffer.from("00000010", "hex"),
@@ -272,12 +271,12 @@ export const MP3 = Buffer.concat([
   Buffer.from("fffb9064", "hex"),
   Buffer.alloc(413),
 ]);
-/** With a tag in front that holds a picture larger than what is looked at. */
+/** Preceded by a tag that holds a picture larger than the bytes that are inspected. */
 export const TAGGED_MP3 = Buffer.concat([
   Buffer.from("494433030000000c0000", "hex"),
   Buffer.alloc(200 * 1024, 7),
   MP3,
 ]);
 
-/** The variables of uploads as a configuration, all others as they are by default. */
+/** Returns a configuration with these upload variables, and defaults for all others. */
 export const uploads = (env: Record<string, string>) => ({ uploads: loadConfig(env).uploads });

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { type AddressInfo, connect as connectSocket } from "node:net";
 import { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -11,14 +12,14 @@ import type { World, WorldKey } from "../../schemas/worlds.js";
 import { contractOf } from "./contracts.js";
 import { variablesOf } from "./stack.js";
 
-/** A key for a world: tests make as many as they like, all different. */
+/** Returns a key for a world, different for each id. */
 export const keyOf = (id: string): WorldKey => ({
   issuer: `${id}-issuer`,
   audience: `${id}-audience`,
   secret: `${id}-secret-`.padEnd(40, "x"),
 });
 
-/** A world as `foyer world create` makes it, with whatever a test wants different. */
+/** Returns a world as `foyer world create` creates it, with some overrides. */
 export const worldOf = (id: string, overrides: Partial<World> = {}): World => ({
   id,
   title: `The ${id}`,
@@ -28,7 +29,7 @@ export const worldOf = (id: string, overrides: Partial<World> = {}): World => ({
   ...overrides,
 });
 
-/** Signs a token. Claims that are undefined are left out. */
+/** Signs a token. Omits claims that are undefined. */
 export function tokenOf(
   key: WorldKey,
   claims: Record<string, unknown> = {},
@@ -43,11 +44,11 @@ export function tokenOf(
   });
 }
 
-/** A token for the world `id` with these traits. */
+/** Returns an authorization header for the world `id` with these traits. */
 export const bearer = (id: string, ...traits: string[]): string =>
   `Bearer ${tokenOf(keyOf(id), { traits })}`;
 
-/** Who may do everything in the world `id`. */
+/** Returns the authorization header of someone who may do everything in the world `id`. */
 export const admin = (id: string): string => bearer(id, "admin", "api");
 
 export interface Request {
@@ -55,19 +56,19 @@ export interface Request {
   url: string;
   as?: string | undefined;
   headers?: Record<string, string>;
-  /** Sent as JSON, unless it is a string or bytes, which go out as they are. */
+  /** Sent as JSON, except for a string or bytes, which are sent unchanged. */
   body?: unknown;
 }
 
 export interface Answer {
   status: number;
   headers: Record<string, string | undefined>;
-  /** The JSON of the body; undefined when it is empty. */
+  /** The parsed JSON body; undefined if it is empty. */
   body: unknown;
   text: string;
 }
 
-/** Sends one request into the application, without a socket. */
+/** Sends a request to the application without a socket. */
 export async function call(
   app: FastifyInstance,
   { method = "GET", url, as, headers = {}, body }: Request,
@@ -96,29 +97,39 @@ export async function call(
   return got;
 }
 
-/** Rules that differ from the defaults in some keys. */
+/** Returns the default rules with some changes. */
 export const rules = (changes: PermissionConfig): PermissionConfig => ({
   ...defaultPermissionConfig,
   ...changes,
 });
 
-/** How long a test waits for anything at most, in milliseconds, however busy the machine is. */
-const PATIENCE = 120_000;
+/** Maximum time that a test waits for anything, in milliseconds, however busy the machine is. */
+const TIMEOUT_MS = 120_000;
 
 /**
- * Waits until something is so.
- * @throws {Error} if it does not become so. The test then fails, with its clean-up.
+ * Waits until a condition holds.
+ * @returns the number of checks that failed, 10 ms apart; see {@link SOON}.
+ * @throws {Error} if it never does. The test then fails and cleans up.
  */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  // Some tests replace `performance.now`.
-  const deadline = process.uptime() + PATIENCE / 1000;
+export async function until(condition: () => boolean | Promise<boolean>): Promise<number> {
+  // Not `performance.now`, which some tests replace.
+  const deadline = process.uptime() + TIMEOUT_MS / 1000;
+  let checks = 0;
   while (!(await condition())) {
     if (process.uptime() > deadline) {
-      throw new Error(`Not so after ${PATIENCE} ms: ${String(condition)}`);
+      throw new Error(`Not so after ${TIMEOUT_MS} ms: ${String(condition)}`);
     }
+    checks++;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+  return checks;
 }
+
+/**
+ * The number of failed checks of {@link until} within which something holds that is promised within
+ * a second. A busy machine slows the checks down as much as what they wait for.
+ */
+export const SOON = 100;
 
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
@@ -132,31 +143,31 @@ export interface RawAnswer {
   text: string;
 }
 
-/** A socket, for what no HTTP client would send. */
+/** A raw socket, for bytes that no HTTP client would send. */
 export interface Wire {
   send(text: string): void;
-  /** The next answer; rejects when the other side hangs up before it is whole. */
+  /** Returns the next answer; rejects if the peer hangs up before it is complete. */
   answer(): Promise<RawAnswer>;
-  /** The next answer is one to a HEAD. */
+  /** Declares that the next answer responds to a HEAD request. */
   expectNoBody(): void;
   hangUp(): void;
 }
 
-/** Lets an application listen on a port that is free, and names it. */
+/** Makes an application listen on a free port, and returns the port. */
 export async function listen(app: FastifyInstance): Promise<number> {
   await app.listen({ host: "127.0.0.1", port: 0 });
   return (app.server.address() as AddressInfo).port;
 }
 
-/** How many connections a server has. */
+/** Counts a server's connections. */
 export const connectionsOf = ({ server }: FastifyInstance): Promise<number> =>
   new Promise((resolve, reject) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
   );
 
 /**
- * Opens a socket to a port of this machine, closed with the test.
- * @param options.paused whether it reads nothing of what is sent to it.
+ * Connects to a local port. The socket is closed with the test.
+ * @param options.paused whether to leave everything that is received unread.
  */
 export function dial(t: Test, port: number, { paused = false }: { paused?: boolean } = {}): Wire {
   const socket = connectSocket(port, "127.0.0.1");
@@ -170,7 +181,7 @@ export function dial(t: Test, port: number, { paused = false }: { paused?: boole
     wake();
   });
   if (paused) socket.pause();
-  // A reset after a whole answer is no news, and before it `answer` tells.
+  // A reset after a complete answer does not matter; `answer` reports an earlier one.
   socket.on("error", () => {});
   socket.on("close", () => {
     ended = true;
@@ -212,14 +223,14 @@ export function dial(t: Test, port: number, { paused = false }: { paused?: boole
   };
 }
 
-/** Sends a text over a connection of its own, and reads one answer. */
+/** Sends a text over a new connection, and reads one answer. */
 export async function ask(t: Test, port: number, text: string): Promise<RawAnswer> {
   const wire = dial(t, port);
   wire.send(text);
   return wire.answer();
 }
 
-/** The text of an HTTP request, for {@link Wire.send}. */
+/** Returns the text of an HTTP request, for {@link Wire.send}. */
 export const rawRequest = (line: string, headers: Record<string, string> = {}, body = ""): string =>
   [
     `${line} HTTP/1.1`,
@@ -230,10 +241,10 @@ export const rawRequest = (line: string, headers: Record<string, string> = {}, b
     body,
   ].join("\r\n");
 
-/** The command as it ships, which starts in half the time of its modules. */
+/** The bundled command, as released. It starts in half the time of the separate modules. */
 export const bundled = fileURLToPath(new URL("../../bundle/foyer.js", import.meta.url));
 
-/** The command as its modules. */
+/** The command as separate modules. */
 export const modules = fileURLToPath(new URL("../../cli/main.js", import.meta.url));
 
 export interface Finished {
@@ -243,19 +254,18 @@ export interface Finished {
 }
 
 export interface Running {
-  /** What it has said so far. */
+  /** Output so far. */
   readonly said: { stdout: string; stderr: string };
-  /** When it has ended. */
+  /** Resolves once the process has ended. */
   readonly finished: Promise<Finished>;
   readonly pid: number;
   signal(name: NodeJS.Signals): void;
 }
 
 /**
- * Starts `foyer` as an operator does, in a process of its own that does not
- * outlive the test.
- * @param env all the variables it sees; none of this process's gets through.
- * @param input what it reads on stdin.
+ * Starts `foyer` as an operator would, in a separate process that ends with the test.
+ * @param env its complete environment; it inherits no variable of this process.
+ * @param input its standard input.
  * @param main the path of the command.
  */
 export function spawnFoyer(
@@ -265,13 +275,13 @@ export function spawnFoyer(
   input = "",
   main = bundled,
 ): Running {
-  // By way of env, as tap puts a loader into the environment of every child,
-  // which takes longer to load than Foyer.
+  // Through `env`, because tap injects a loader into the environment of every child, which takes
+  // longer to load than Foyer.
   const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
   const child = spawn("env", ["-i", ...variables, process.execPath, main, ...args], {
     stdio: ["pipe", "pipe", "pipe"],
   });
-  // It may end without having read it.
+  // The process may end without reading its input.
   child.stdin.on("error", () => {});
   child.stdin.end(input);
   t.teardown(() => child.kill("SIGKILL"));
@@ -287,10 +297,10 @@ export function spawnFoyer(
 }
 
 /**
- * Runs a command of `foyer` on a data folder to its end, in this process: a
- * process of its own takes many times as long as most commands.
- * @param env all the variables it sees; none of this process's gets through.
- * @param input what it reads on stdin.
+ * Runs a `foyer` command on a data folder to completion, in this process: a separate process would
+ * take many times as long as most commands.
+ * @param env its complete environment; it inherits no variable of this process.
+ * @param input its standard input.
  */
 export async function foyer(
   dataDir: string,
@@ -316,7 +326,7 @@ export async function foyer(
   return { code, ...said };
 }
 
-/** Like {@link foyer}, in a process of its own. */
+/** Like {@link foyer}, in a separate process. */
 export async function foyerProcess(
   t: Test,
   dataDir: string,
@@ -328,9 +338,12 @@ export async function foyerProcess(
   return spawnFoyer(t, args, variables, input).finished;
 }
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface ServerProcess extends Running {
+  /** The address for clients: PUBLIC_URL, if that is set. */
   address: string;
+  /** The address at which it listens. */
+  local: string;
   port: number;
   /** A token for the demo world, with `--demo`. */
   token: string;
@@ -344,21 +357,43 @@ export async function startFoyer(
   env: Record<string, string> = {},
   main = bundled,
 ): Promise<ServerProcess> {
-  const variables = { ...(await variablesOf(dataDir)), PORT: "0", LOG_LEVEL: "silent", ...env };
-  // Simulated people come to the tests that ask for them.
+  // With PUBLIC_URL, only the log contains the port.
+  const log = { LOG_LEVEL: "PUBLIC_URL" in env ? "info" : "silent" };
+  const variables = { ...(await variablesOf(dataDir)), PORT: "0", ...log, ...env };
+  // Simulated people only run in tests that request them.
   const still = args.includes("--demo") ? ["--no-people"] : [];
   const command = ["serve", "--json", ...still, ...args];
   const running = spawnFoyer(t, command, variables, "", main);
   let over: Finished | undefined;
   void running.finished.then((finished) => (over = finished));
-  // The log goes to the same stream, one line an entry.
+  // The log is written to the same stream, one line per entry.
   const printed = () => /^\{"address":.*$/m.exec(running.said.stdout)?.[0];
   await until(() => over !== undefined || printed() !== undefined);
   const json = printed();
   if (json === undefined) throw new Error(`It ended: ${over?.stderr}`);
-  const { address, token = "" } = JSON.parse(json) as {
+  const { address: published, token = "" } = JSON.parse(json) as {
     address: string;
     token?: string;
   };
-  return { ...running, address, port: Number(new URL(address).port), token };
+  const listening = /"msg":"Server listening at (http:[^"]+)"/.exec(running.said.stdout);
+  const local = listening?.[1] ?? published;
+  return { ...running, address: published, local, port: Number(new URL(local).port), token };
+}
+
+/** Whether a process is stopped, or gone (proc(5)). */
+function isStopped(pid: number): boolean {
+  try {
+    return /\) [TZX]/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return true;
+  }
+}
+
+/**
+ * Stops processes until they get SIGCONT, and waits until they have stopped: before that, they may
+ * accept a connection that they never answer.
+ */
+export async function suspend(pids: readonly number[]): Promise<void> {
+  for (const pid of pids) process.kill(pid, "SIGSTOP");
+  await until(() => pids.every(isStopped));
 }

@@ -3,7 +3,7 @@ import fc, { type Arbitrary } from "fast-check";
 import { fileForm, PDF } from "./files.js";
 import { admin, keyOf } from "./helper.js";
 
-// Malformed requests.
+// Generates malformed requests.
 
 const CRLF = "\r\n";
 
@@ -40,7 +40,7 @@ const form = fileForm("a.pdf", PDF);
 
 const formType: [string, string] = ["Content-Type", form.headers["content-type"]!];
 
-/** Valid requests, which mutations begin with. */
+/** Valid requests, from which mutations start. */
 const valid: Draft[] = [
   { line: `GET ${rooms}?page=1&page_size=2&search=a`, headers: [as], body: "" },
   { line: `GET ${world}`, headers: [as, ["If-None-Match", '"x"']], body: "" },
@@ -64,7 +64,7 @@ const valid: Draft[] = [
   { line: "GET /docs/static/swagger-ui.css", headers: [], body: "" },
 ];
 
-/** Pieces that have caused trouble somewhere. */
+/** Fragments that have caused trouble in some software. */
 const pieces = [
   CRLF,
   "\n",
@@ -144,7 +144,7 @@ const piece = fc.oneof(
   },
 );
 
-/** Somewhere in a text, as a share of its length. */
+/** A position in a text, as a fraction of its length. */
 const place = fc.double({ min: 0, max: 1, noNaN: true });
 
 type Mutation = (text: string) => string;
@@ -163,7 +163,7 @@ const mutation: Arbitrary<Mutation> = fc.oneof(
       (text) =>
         splice(text, at, length, ""),
   ),
-  // Between two lines, where a header is taken for one.
+  // Between two lines, where it is parsed as a header.
   fc.tuple(fc.nat(8), piece).map(([line, what]): Mutation => {
     return (text) => {
       const lines = text.split(CRLF);
@@ -188,7 +188,7 @@ function splice(text: string, at: number, length: number, what: string) {
   return text.slice(0, start) + what + text.slice(start + length);
 }
 
-/** The bytes of a request as text. */
+/** Serializes a request. */
 export const write = ({ line, headers, body }: Draft): string =>
   [
     `${line} HTTP/1.1`,
@@ -208,7 +208,7 @@ const withLength = (request: Draft): Draft =>
         ],
       };
 
-/** In chunks of any size, as a whole or with a fault in them. */
+/** Splits a body into chunks of the given sizes, for requests that are valid or still to be mutated. */
 const inChunks = (request: Draft, sizes: number[]): Draft => {
   let rest = request.body;
   let body = "";
@@ -225,7 +225,7 @@ const inChunks = (request: Draft, sizes: number[]): Draft => {
   };
 };
 
-/** What has no business in a body, at any place of one. */
+/** JSON with unexpected content anywhere in it. */
 const hostileJson: Arbitrary<string> = fc.letrec<{ value: string; key: string; object: string }>(
   (tie) => ({
     key: fc.constantFrom(
@@ -269,7 +269,7 @@ const hostileJson: Arbitrary<string> = fc.letrec<{ value: string; key: string; o
   }),
 ).object;
 
-/** Tokens that are nearly good. */
+/** Tokens that are almost valid. */
 const hostileToken: Arbitrary<string> = fc
   .tuple(
     fc.dictionary(
@@ -292,13 +292,13 @@ const hostileToken: Arbitrary<string> = fc
     const key = keyOf("demo");
     const encode = (part: unknown) => Buffer.from(JSON.stringify(part)).toString("base64url");
     const least = { iss: key.issuer, aud: key.audience, exp: 9e9 };
-    // By hand: no library signs what it knows to be wrong.
+    // Signed by hand, because no library signs invalid tokens.
     const text = `${encode({ alg: "HS256", ...header })}.${encode({ ...least, ...claims })}`;
     const signature = createHmac("sha256", key.secret).update(text);
     return `Bearer ${text}.${good ? signature.digest("base64url") : "AAAA"}`;
   });
 
-/** A request that is valid but for what was done to it. */
+/** Requests that are valid except for some mutations. */
 const hostile: Arbitrary<string> = fc.oneof(
   {
     weight: 5,
@@ -317,12 +317,12 @@ const hostile: Arbitrary<string> = fc.oneof(
         mutations.reduce((text, mutate) => mutate(text), write(framed(request))),
       ),
   },
-  // What is inside is hostile, and the frame is right: it gets further.
+  // Hostile content in a valid frame gets further into the server.
   {
     weight: 2,
     arbitrary: fc
       .tuple(fc.constantFrom(...valid.filter(({ headers }) => headers.includes(json))), hostileJson)
-      // A rule of the world would lock everybody out.
+      // A change to the world's rules could lock everybody out.
       .filter(([{ line }]) => !line.startsWith(`PATCH ${world} `))
       .map(([request, body]) => write(withLength({ ...request, body }))),
   },
@@ -352,7 +352,7 @@ const hostile: Arbitrary<string> = fc.oneof(
   },
 );
 
-/** What goes over one connection: good requests, then others, cut anywhere into writes. */
+/** The content of one connection: good requests, then hostile ones, split into writes at any position. */
 export interface Conversation {
   good: number;
   hostile: string[];

@@ -4,9 +4,9 @@ import { type Conversation, write } from "./hostile-requests.js";
 
 const CRLF = "\r\n";
 
-// What has to hold for the answers to any bytes whatever.
+// Invariants of the answers to arbitrary bytes.
 
-/** One answer as it came over the wire. */
+/** An answer as received over the wire. */
 export interface WireAnswer {
   status: number;
   headers: [name: string, value: string][];
@@ -14,9 +14,9 @@ export interface WireAnswer {
 }
 
 /**
- * Takes the bytes of a connection apart.
- * @returns the answers, and what is left.
- * @throws {Error} where an answer does not say where it ends.
+ * Parses the bytes of a connection.
+ * @returns the complete answers, and the remaining bytes.
+ * @throws {Error} if an answer does not indicate where it ends.
  */
 export function answersIn(bytes: Buffer): { answers: WireAnswer[]; rest: Buffer } {
   const answers: WireAnswer[] = [];
@@ -44,7 +44,7 @@ export function answersIn(bytes: Buffer): { answers: WireAnswer[]; rest: Buffer 
   }
 }
 
-/** Headers that an answer may carry; anything else was put there by a client. */
+/** Headers that an answer may carry; any other was injected by a client. */
 const HEADERS = new Set(
   `x-request-id x-content-type-options content-type content-length date connection
   keep-alive cache-control etag location www-authenticate allow retry-after
@@ -52,8 +52,8 @@ const HEADERS = new Set(
 );
 
 /**
- * Whether an answer is one that the service gives.
- * @throws {Error} that says what is wrong with it.
+ * Checks that the service could have sent an answer.
+ * @throws {Error} that describes the violation.
  */
 export function checkAnswer({ status, headers, text }: WireAnswer): void {
   const fail = (why: string) => {
@@ -77,17 +77,17 @@ export function checkAnswer({ status, headers, text }: WireAnswer): void {
   if (!isShaped) fail("another shape");
 }
 
-/** After how many milliseconds without a byte nothing more is expected. */
+/** Silence after which no more bytes are expected, in milliseconds. */
 const QUIET = 60;
 
 let lastTag = 0;
 
 /**
- * Has a conversation, and checks what comes back.
- * @throws {Error} that says what was wrong.
+ * Plays a conversation, and checks the answers.
+ * @throws {Error} that describes the violation.
  */
 export async function converse(port: number, { good, hostile, cuts }: Conversation): Promise<void> {
-  // A link in its answer repeats the query, by which the answer is known.
+  // A link in the answer repeats the query, which identifies the answer.
   const tags = Array.from({ length: good }, () => `page_size=${1 + (++lastTag % 1000)}`);
   const text =
     tags
@@ -113,14 +113,14 @@ export async function converse(port: number, { good, hostile, cuts }: Conversati
 }
 
 /**
- * Sends bytes in pieces, and gives back what came until nothing more does.
- * @param owed how many answers there have to be before that counts.
+ * Sends bytes in pieces, and returns what was received before the connection fell silent.
+ * @param owed minimum number of answers before silence counts as the end.
  */
 function exchange(port: number, bytes: Buffer, cuts: number[], owed: number) {
   return new Promise<Buffer>((resolve, reject) => {
     const received: Buffer[] = [];
     const socket = connect(port, "127.0.0.1");
-    // What came before a reset still counts; a refused connection is a fault.
+    // Bytes received before a reset still count; a refused connection is a failure.
     socket.once("error", (error: NodeJS.ErrnoException) => {
       if (error.code === "ECONNREFUSED") reject(error);
     });

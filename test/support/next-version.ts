@@ -1,9 +1,9 @@
 import { migrations } from "../../db/schema/migrations.js";
 
-// A made-up next version of the tables, for tests of upgrades. A test imports it, or starts
-// `foyer` with `NODE_OPTIONS=--import=<this file>`.
+// A made-up next schema version, for tests of upgrades. A test imports it, or starts `foyer` with
+// `NODE_OPTIONS=--import=<this file>`.
 
-/** The statements of the next version; NEXT_VERSION replaces them. */
+/** The statements of the next version. The variable NEXT_VERSION overrides them. */
 export const NEXT_VERSION =
   process.env.NEXT_VERSION ??
   `CREATE TABLE notes (

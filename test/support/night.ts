@@ -1,7 +1,7 @@
 import process from "node:process";
 
 /**
- * Whether everything runs, as in the nightly run (`NIGHT=1`). Without it, tests with rounds,
- * crowds or waits make them smaller, and those that say so are skipped.
+ * Whether everything runs, as in the nightly run (`NIGHT=1`). Otherwise, tests reduce their rounds,
+ * crowds and waits, and some are skipped.
  */
 export const NIGHT = process.env.NIGHT === "1";

@@ -1,6 +1,7 @@
 import type { Test } from "tap";
 import type { ClientOptions } from "ws";
 import type { Client, Frame, Json } from "../../conformance/client.js";
+import { type Clock, processClock } from "../../db/runtime.js";
 import { draftWorld } from "../../db/world-management.js";
 import type { TestWorld } from "../../testing.js";
 import { until } from "./helper.js";
@@ -9,23 +10,23 @@ import { demo, type Person, type Server } from "./server.js";
 export const invalid = "protocol.invalid_payload";
 export const limited = "protocol.rate_limited";
 
-/** The keys of an object, sorted. */
+/** Returns the sorted keys of an object. */
 export const keys = (value: object): string[] => Object.keys(value).sort();
 
-/** The names of frames. */
+/** Returns the names of frames. */
 export const namesOf = (frames: Frame[]): string[] => frames.map(([name]) => name);
 
-/** The data of the frames with a name. */
+/** Returns the data of the frames with a given name. */
 export const named = (frames: Frame[], name: string): Json[] =>
   frames.filter(([one]) => one === name).map(([, data]) => data);
 
-/** Rules that grant each right to the trait of its name. */
+/** Returns rules that grant each right to the trait of the same name. */
 const ofTraits = (...names: string[]): Record<string, string[]> =>
   Object.fromEntries(names.map((name) => [name, [name]]));
 
 let count = 0;
 
-/** A world for one case, on a server that several cases share. */
+/** A world for one test case, on a server shared by several cases. */
 export class OpenWorld {
   #rooms = 0;
   #guests = 0;
@@ -43,7 +44,6 @@ export class OpenWorld {
     return this.server.app.store;
   }
 
-  /** The live layer of the server. */
   get live() {
     return this.server.app.live;
   }
@@ -56,7 +56,7 @@ export class OpenWorld {
     return this.server.tokenOf({ ...person, world: this.id });
   }
 
-  /** Connects a user with a token. A name stands for a user with this name as `uid` and profile. */
+  /** Connects a user with a token. A string is used as both the `uid` and the display name. */
   person(person: Person | string, ...traits: string[]): Promise<Client> {
     const whole =
       typeof person === "string"
@@ -73,7 +73,7 @@ export class OpenWorld {
     return this.server.guest(clientId, this.id);
   }
 
-  /** Sends a request as an administrator. @param path below the world. */
+  /** Sends a request as an administrator. @param path relative to the world. */
   rest(method: string, path = "", body?: unknown) {
     return this.server.rest(method, `${this.id}/${path}`, body);
   }
@@ -109,7 +109,7 @@ export class OpenWorld {
     );
   }
 
-  /** Waits until everything is sent that follows from what was written. */
+  /** Waits until everything that follows from earlier writes has been sent. */
   async settled(...channels: string[]): Promise<void> {
     const [head] = await this.store.log.heads([this.id]);
     const { events } = this.app;
@@ -123,20 +123,20 @@ export class OpenWorld {
     if (channels.length > 0) await this.server.settled(this.id);
   }
 
-  /** Empties what connections have received, after everything is sent. */
+  /** Waits until everything has been sent, then discards what the connections have received. */
   async calm(channel: string | undefined, ...clients: Client[]): Promise<void> {
     await this.settled(...(channel === undefined ? [] : [channel]));
     for (const client of clients) await client.all();
   }
 
-  /** The frames of the chat that a connection receives up to now. */
+  /** Returns the chat frames that a connection has received, after everything has been sent. */
   async heard(channel: string, client: Client): Promise<Frame[]> {
     await this.settled(channel);
     return chatOf(client);
   }
 }
 
-/** Creates a world for one case. */
+/** Creates a world for one test case. */
 export async function openWorld(
   server: Server,
   overrides: Omit<Partial<TestWorld>, "id"> = {},
@@ -148,15 +148,15 @@ export async function openWorld(
   return new OpenWorld(server, id);
 }
 
-/** The frames of the chat that a connection has received. */
+/** Returns the chat frames that a connection has received. */
 export async function chatOf(client: Client): Promise<Frame[]> {
   return (await client.all()).filter(([name]) => name.startsWith("chat."));
 }
 
-/** The content of a message. */
+/** Returns the content of a text message. */
 export const text = (body: string) => ({ type: "text", body });
 
-/** The payload of a message. */
+/** Returns the payload of a message. */
 export const message = (channel: string, content: Json, more = {}) => ({
   channel,
   event_type: "channel.message",
@@ -164,7 +164,7 @@ export const message = (channel: string, content: Json, more = {}) => ({
   ...more,
 });
 
-/** Sends a text. @returns its event. */
+/** Sends a text message. @returns its event. */
 export async function say(
   client: Client,
   channel: string,
@@ -174,9 +174,9 @@ export async function say(
   return (await client.do("chat.send", message(channel, text(body), more))).event;
 }
 
-/** The newest events of a channel, as a connection may see them. */
+/** Returns the newest events of a channel that a connection may see. */
 export async function history(client: Client, channel: string, size = 100): Promise<Json[]> {
-  // As clients write it: no double holds 2^63 - 1.
+  // A string, as clients send it: a double cannot represent 2^63 - 1.
   const page = { channel, count: size, before_id: "9223372036854775807" };
   return (await client.do("chat.fetch", page)).results;
 }
@@ -185,10 +185,10 @@ export const idsOf = (events: Json[]): number[] => events.map(({ event_id }) => 
 
 export const bodiesOf = (events: Json[]): string[] => events.map(({ content }) => content.body);
 
-/** The ids of the channels in a list. */
+/** Returns the ids of the channels in a list. */
 export const listOf = ({ channels }: Json): string[] => channels.map(({ id }: Json) => id);
 
-/** Creates a room with a chat. @returns its id, which its channel shares. */
+/** Creates a room with a chat. @returns its id, which is also that of its channel. */
 export async function chatRoom(
   world: OpenWorld,
   { volatile, force_join, ...draft }: Record<string, unknown> = {},
@@ -199,25 +199,25 @@ export async function chatRoom(
   return id;
 }
 
-/** Connects a user who joins channels. */
+/** Connects a user who joins some channels. */
 export async function member(world: OpenWorld, uid: string, ...channels: string[]) {
   const client = await world.person(uid);
   for (const channel of channels) await client.do("chat.join", { channel });
   return client;
 }
 
-/** Opens the direct channel of some people for the first of them. @returns its id. */
+/** Opens a direct channel between some people, as the first of them. @returns its id. */
 export async function direct(creator: Client, ...others: Client[]): Promise<string> {
   return (await creator.do("chat.direct.create", { users: others.map(({ id }) => id) })).id;
 }
 
-/** The keys of a user whom everybody may see. */
+/** The fields of a user that everybody may see. */
 export const USER = ["badges", "deleted", "id", "inactive", "pretalx_id", "profile"];
 
-/** The fields of a user that holders of the key `user.manage` see. */
+/** All fields of a user that holders of the key `user.manage` see. */
 export const MANAGED = [...USER, "moderation_state", "token_id"].sort();
 
-/** Sends commands all at once. @returns the codes of their answers. */
+/** Sends several commands without waiting in between. @returns the codes of their answers. */
 export async function codesOf(
   client: Client,
   commands: [action: string, payload: object][],
@@ -232,16 +232,46 @@ export async function codesOf(
 }
 
 /**
- * Stops the clock by which the server counts rates and paces pushes, so that a test may last
- * as long as it needs.
- * @returns a function that starts it again.
+ * Stops the clock that the server uses to limit rates and pace pushes, so that a test can take as
+ * long as it needs.
+ * @returns a function that restarts it.
  */
 export function holdRates(t: Test): () => void {
   const now = performance.now();
   return t.intercept(performance, "now", { value: () => now }).restore;
 }
 
-/** Rules that grant each right to the trait of its name. */
+/** Timers of at least this many milliseconds wait for the test that holds the time. */
+const HELD_MS = 1000;
+
+/**
+ * Makes the server's timers of a second and more wait for the test, so that minutes pass at once.
+ * Call this before the server sets them.
+ * @returns a function that lets a time in milliseconds pass: it moves the wall clock, and calls
+ *     what is due by then.
+ */
+export function holdTime(t: Test): (ms: number) => void {
+  const waiting = new Set<{ due: number; call: () => void }>();
+  const now = Date.now;
+  let passed = 0;
+  t.intercept(Date, "now", { value: () => now() + passed });
+  const real = { ...processClock };
+  const hold: Clock["after"] = (delay, call, keepsAlive) => {
+    if (delay < HELD_MS) return real.after(delay, call, keepsAlive);
+    const timer = { due: Date.now() + delay, call };
+    waiting.add(timer);
+    return () => void waiting.delete(timer);
+  };
+  t.intercept(processClock, "after", { value: hold });
+  return (ms) => {
+    passed += ms;
+    for (const timer of [...waiting].filter(({ due }) => due <= Date.now())) {
+      if (waiting.delete(timer)) timer.call();
+    }
+  };
+}
+
+/** Rules that grant each right to the trait of the same name. */
 export const byTrait = ofTraits(
   "question.read",
   "question.ask",
@@ -253,7 +283,7 @@ export const byTrait = ofTraits(
   "poll.results",
 );
 
-/** What differs in a room; a module that is null is not there. */
+/** Overrides for a room. A module that is null is omitted. */
 interface RoomOptions {
   question?: Json;
   poll?: Json;
@@ -263,7 +293,7 @@ interface RoomOptions {
 
 const ACTIVE = { active: true };
 
-/** The modules of a room. A config of `none` is left out. */
+/** Returns the modules of a room. The config `none` omits the module's config. */
 export function modulesOf({ question = ACTIVE, poll = ACTIVE, chat }: RoomOptions = {}): Json[] {
   return Object.entries({ question, poll, "chat.native": chat ? {} : null })
     .filter(([, config]) => config !== null)
@@ -274,11 +304,11 @@ export function modulesOf({ question = ACTIVE, poll = ACTIVE, chat }: RoomOption
 export const voteRoom = (world: OpenWorld, { rules = {}, ...options }: RoomOptions = {}) =>
   world.room({ module_config: modulesOf(options), permission_config: rules });
 
-/** Connects a user with all keys in rooms, who enters none. */
+/** Connects a user who holds all keys in rooms, and enters none. */
 export const hostOf = (world: OpenWorld): Promise<Client> =>
   world.person("host", "admin", "api", ...Object.keys(byTrait));
 
-/** Connects a user who enters a room. */
+/** Connects a user, who then enters a room. */
 export async function entered(world: OpenWorld, room: string, uid: string, ...traits: string[]) {
   const client = await world.person({ uid, traits });
   await client.do("room.enter", { room });
@@ -287,7 +317,7 @@ export async function entered(world: OpenWorld, room: string, uid: string, ...tr
 
 let questionsAndPolls = 0;
 
-/** Makes a question. @returns it as moderators see it. */
+/** Creates a question. @returns it as moderators see it. */
 export async function makeQuestion(host: Client, room: string, state = "visible"): Promise<Json> {
   const asked = await host.do("question.ask", {
     room,
@@ -298,20 +328,20 @@ export async function makeQuestion(host: Client, room: string, state = "visible"
   return (await host.do("question.update", { room, id, state })).question;
 }
 
-/** Makes a poll, open and with three options by default. @returns it as managers see it. */
+/** Creates a poll, by default open and with three options. @returns it as managers see it. */
 export async function makePoll(host: Client, room: string, draft: object = {}): Promise<Json> {
   const options = ["A", "B", "C"].map((content, i) => ({ content, order: i + 1 }));
   const content = `Poll ${++questionsAndPolls}?`;
   return (await host.do("poll.create", { room, content, state: "open", options, ...draft })).poll;
 }
 
-/** Votes in a poll by the positions of its options. @returns the poll of the answer. */
+/** Votes for the options at these positions. @returns the poll in the answer. */
 export async function vote(client: Client, poll: Json, ...positions: number[]): Promise<Json> {
   const options = positions.map((position) => poll.options[position].id);
   return (await client.do("poll.vote", { room: poll.room_id, id: poll.id, options })).poll;
 }
 
-/** The votes for each option in their order; undefined without results. */
+/** Returns the number of votes for each option, in order; undefined without results. */
 export const countsOf = ({ options, results }: Json): number[] | undefined =>
   results && options.map(({ id }: Json) => results[id]);
 

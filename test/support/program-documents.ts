@@ -1,4 +1,4 @@
-// Programs in the shapes that other programs write, made up for these tests.
+// Made-up programs in the formats of other software.
 
 const GUIDS = {
   maps: "0b4ad1f2-6f0e-5f55-8f0c-3c6f6a1f7a01",
@@ -52,7 +52,7 @@ export const mapsEvent = {
   answers: [],
 };
 
-/** As `schedule.json` of pretalx. */
+/** A program in the format of pretalx's `schedule.json`. */
 export const pretalx = (
   changes: Record<string, unknown> = {},
   more: Record<string, unknown>[] = [],
@@ -102,7 +102,7 @@ export const pretalx = (
   },
 });
 
-/** As `schedule.json` of frab: people by number, and no zones in older ones. */
+/** A program in the format of frab's `schedule.json`: numeric person ids, and no time zones in older versions. */
 export const frab = {
   schedule: {
     version: "0.9",
@@ -158,7 +158,7 @@ export const frab = {
   },
 };
 
-/** As `schedule.xml` of pretalx. */
+/** A program in the format of pretalx's `schedule.xml`. */
 export const pretalxXml = `<?xml version='1.0' encoding='utf-8' ?>
 <!-- Made with love by pretalx v2025.1.0. -->
 <schedule>
@@ -211,7 +211,7 @@ export const pretalxXml = `<?xml version='1.0' encoding='utf-8' ?>
 </schedule>
 `;
 
-/** As `schedule.xml` of frab before it had dates: the night is of the day before. */
+/** A program in the format of frab's `schedule.xml` before it had dates: events at night belong to the day before. */
 export const frabXml = `<?xml version="1.0" encoding="UTF-8"?>
 <schedule>
   <version>0.9</version>
@@ -252,18 +252,18 @@ export const frabXml = `<?xml version="1.0" encoding="UTF-8"?>
 </schedule>
 `;
 
-/** A calendar with these lines in its component. */
+/** Returns a calendar with these lines in it. */
 export const calendar = (lines: string): string =>
   `BEGIN:VCALENDAR\nVERSION:2.0\nPRODID:-//Example//EN\n${lines.trim()}\nEND:VCALENDAR\n`.replaceAll(
     "\n",
     "\r\n",
   );
 
-/** A calendar with one event, which begins on its fourth line. */
+/** Returns a calendar with one event, which begins on the fourth line. */
 export const event = (lines: string): string =>
   calendar(`BEGIN:VEVENT\nUID:walk@example.org\nSUMMARY:Walk\n${lines.trim()}\nEND:VEVENT`);
 
-/** The zone as Outlook describes it, under a name that the IANA does not know. */
+/** A time zone as Outlook describes it, with a name that is not in the IANA database. */
 export const outlookZone = `BEGIN:VTIMEZONE
 TZID:Our Own Time
 BEGIN:STANDARD
@@ -280,7 +280,7 @@ RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3
 END:DAYLIGHT
 END:VTIMEZONE`;
 
-/** An event of a `schedule.xml`, with what the rows change. */
+/** Returns a `schedule.xml` with an event that the options change. */
 export const xml = (
   more: string,
   {
@@ -303,7 +303,7 @@ export const xml = (
 </room></day></schedule>`;
 };
 
-/** A calendar with these lines in an event, and another event. */
+/** Returns a calendar with two events, the first of which has these lines. */
 export const two = (lines: string, before = "") =>
   calendar(
     `${before}BEGIN:VEVENT\nUID:a\n${lines}\nEND:VEVENT\nBEGIN:VEVENT\nUID:b\nSUMMARY:B\nDTSTART:20270301T100000Z\nDURATION:PT1H\nEND:VEVENT`,

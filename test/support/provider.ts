@@ -6,7 +6,7 @@ import Provider from "oidc-provider";
 import type { ClientMetadata } from "oidc-provider";
 import type { Test } from "tap";
 
-/** A certified provider of OpenID Connect on this machine, with one client. */
+/** Starts a certified OpenID Connect provider on this machine, with one client. */
 export async function startProvider(
   t: Pick<Test, "teardown">,
   redirectUris: string[],
@@ -20,11 +20,11 @@ export async function startProvider(
   const state = {
     issuer,
     port,
-    /** How many requests it got at each path. */
+    /** Number of requests, by path. */
     asked: {} as Record<string, number>,
-    /** What it answers at a path instead of the truth: a JSON value. */
+    /** Fake JSON answers, by path. */
     lies: {} as Record<string, object>,
-    /** Who signs in by themselves; undefined for a page that asks. */
+    /** The account that is signed in automatically; undefined to show the login page. */
     account: "ada" as string | undefined,
     claims: {} as Record<string, unknown>,
   };
@@ -70,7 +70,7 @@ export async function startProvider(
       return;
     } else void answer(request, response);
 
-    /** Signs the account in, and lets it agree. */
+    /** Signs the account in, and grants its consent. */
     async function finish(request: IncomingMessage): Promise<string> {
       const { params, prompt, session } = await provider.interactionDetails(request, response);
       const accountId = session?.accountId ?? state.account!;
@@ -92,11 +92,11 @@ export async function startProvider(
   return state;
 }
 
-/** Follows redirects as a browser does, with cookies, and without the pages. */
+/** Follows redirects with cookies like a browser, but loads no pages. */
 export class Browser {
   readonly #jar = new Map<string, Map<string, string>>();
 
-  /** Asks for one address. The caller may change the cookies that it sends. */
+  /** Requests one address. The caller may override the cookies. */
   async get(address: string, cookie = this.cookies(address)) {
     const response = await fetch(address, {
       redirect: "manual",
@@ -120,7 +120,7 @@ export class Browser {
     return [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
   }
 
-  /** Follows redirects until one matches, without asking for that. */
+  /** Follows redirects until the next one matches, without requesting that one. */
   async until(address: string, stop: RegExp): Promise<string> {
     let next: string | undefined = address;
     for (let i = 0; i < 12 && next !== undefined; i++) {
@@ -131,12 +131,12 @@ export class Browser {
   }
 }
 
-/** A key of an issuer, with its public half as it publishes it. */
+/** Creates an issuer's key, with its public half in published form. */
 export async function makeKey(alg: string, kid?: string) {
   const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
   const named = { alg, ...(kid !== undefined && { kid }) };
   const jwk: JWK = { ...(await exportJWK(publicKey)), ...named };
-  /** Signs claims; those that are undefined are left out. */
+  /** Signs claims. Omits those that are undefined. */
   const sign = (claims: Record<string, unknown>, header: object = {}) => {
     const exp = Math.floor(Date.now() / 1000) + 3600;
     const payload = JSON.parse(JSON.stringify({ exp, ...claims })) as object;
@@ -147,12 +147,12 @@ export async function makeKey(alg: string, kid?: string) {
   return { jwk, publicKey, privateKey, sign };
 }
 
-/** An issuer that publishes its keys on this machine. */
+/** Starts an issuer that publishes its keys on this machine. */
 export async function keyServer(t: Test, keys: JWK[]) {
   const state = {
     keys,
     asked: 0,
-    /** What it answers instead of its keys. */
+    /** The answer to send instead of the keys. */
     answer: undefined as { status?: number; body?: string } | undefined,
     url: "",
   };

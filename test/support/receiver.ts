@@ -12,7 +12,7 @@ export interface Got {
 
 type Answer = number | "silence" | "flood";
 
-/** A receiver of webhooks. @param answers statuses, or worse; the last one repeats. */
+/** Starts a receiver of webhooks. @param answers statuses or misbehaviors; the last one repeats. */
 export async function receiver(t: Test, ...answers: Answer[]) {
   const got: Got[] = [];
   let flooded = 0;
@@ -50,12 +50,11 @@ export async function receiver(t: Test, ...answers: Answer[]) {
   return { got, url, flooded: () => flooded };
 }
 
-/** What ends with a test. */
 interface Lifetime {
   teardown(work: () => unknown): void;
 }
 
-/** A browser's part of web push (RFC 8291). */
+/** Simulates a browser's part in web push (RFC 8291). */
 export function browserKeys() {
   const curve = createECDH("prime256v1");
   curve.generateKeys();
@@ -83,7 +82,7 @@ export function browserKeys() {
   };
 }
 
-/** A push service that keeps what it gets. */
+/** Starts a push service that records what it receives. */
 export async function pushService(t: Lifetime) {
   const got: { path: string; authorization: string; body: Buffer }[] = [];
   const statuses = new Map<string, number>();
@@ -104,7 +103,7 @@ export async function pushService(t: Lifetime) {
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
-  /** Answers nothing for now, or everything. */
+  /** Holds all answers, or releases them. */
   const hold = (on: boolean) => {
     isHolding = on;
     for (const answer of waiting.splice(0)) answer();

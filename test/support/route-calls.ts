@@ -1,21 +1,24 @@
 import type { Test } from "tap";
 import { fileForm, PDF } from "./files.js";
 import { type Request, rules, worldOf } from "./helper.js";
+import { fromAll, identified } from "./resources.js";
 import { startServer } from "./server.js";
+import { TestEngine } from "./test-engine.js";
 
-// A call of each route that there is, on things that exist.
+// Builds a call to every route, on objects that exist.
 
-/** Where nothing is, in place of what a path names. */
+/** The id of an object that does not exist. */
 export const ABSENT_ID = "00000000-0000-4000-8000-000000000000";
 
 const { headers: formHeaders, body: formBody } = fileForm("a.pdf", PDF);
 
 let count = 0;
-/** A text that nothing has yet: to write it is a change. */
+/** Returns a text that is not in use yet, so that writing it is a change. */
 const fresh = () => `made ${++count}`;
 
-/** Bodies by the ends of routes. */
-const bodies: Record<string, () => object> = {
+/** Bodies, by the end of the route. */
+const bodies: Record<string, (fresh: string, url: string) => object> = {
+  ...fromAll(({ bodies }) => bodies),
   "/delete_user": () => ({ token_id: "subject" }),
   "/schedule_update": () => ({ domain: "https://p.example", event: "demo" }),
   "/tokens/": () => ({ traits: [], expires_in: 60, page: null }),
@@ -26,54 +29,44 @@ const bodies: Record<string, () => object> = {
   "/users/:user_id/": () => ({ moderation_state: "none" }),
   "/announcements/": () => ({ text: fresh() }),
   "/announcements/:announcement_id/": () => ({ text: fresh() }),
-  "/sessions/": () => ({ title: fresh() }),
-  "/sessions/:session_id/": () => ({ title: fresh() }),
-  "/webhooks/": () => ({ url: "https://1.1.1.1/", enabled: false }),
-  "/webhooks/:webhook_id/": () => ({ description: fresh() }),
-  "/redeliver": () => ({ after: "0" }),
+  "/captions/": () => ({ lang: "en", text: fresh(), final: true }),
   "/messages/": () => ({ content: { type: "text", body: fresh() } }),
   "PATCH /api/v1/worlds/:world_id/": () => ({ title: fresh() }),
   "/program/": () => ({ sessions: [{ title: fresh() }] }),
 };
 
-/** What makes a call of each method complete. */
-export function bodyOf(route: string): Partial<Request> {
+/** Returns the body and headers that a call of a route requires. */
+export function bodyOf(route: string, url = ""): Partial<Request> {
   if (!/^(POST|PATCH|PUT)\b/.test(route)) return {};
   if (route.startsWith("POST /storage/")) {
     if (route.includes("schedule")) return fileForm("a.json", '{"sessions":[]}');
     return { headers: formHeaders, body: formBody };
   }
   const [, body] = Object.entries(bodies).find(([end]) => route.endsWith(end)) ?? [];
-  return { body: body?.() ?? { name: fresh() } };
+  return { body: body?.(fresh(), url) ?? { name: fresh() } };
 }
 
 export const idIn = (media: string) => media.split("/").at(-1)!.split(".")[0]!;
 
-/** The ids in the path of a route, beside the ids of a world and a room. */
-export type Ids = Record<
-  "file" | "user" | "announcement" | "event" | "session" | "speaker" | "webhook",
-  string
->;
+/** The ids in a route's path other than those of the world and the room. */
+export type Ids = Readonly<Record<string, string>>;
 
-/** The URL of a route, on things that exist. */
+/** Returns the URL of a route, for objects that exist. */
 export const urlOf = (
   route: string,
   room: string,
   media: string,
-  { file = idIn(media), ...ids }: Partial<Ids> = {},
+  { file = idIn(media), ...ids }: Ids = {},
 ): string =>
-  route
+  withIds(route, ids)
     .replace(/^\w+ /, "")
     .replace(":kind", "people")
     .replace(":user_id", ids.user ?? ABSENT_ID)
     .replace(":announcement_id", ids.announcement ?? ABSENT_ID)
     .replace(":event_id", ids.event ?? "1")
-    .replace(":webhook_id", ids.webhook ?? ABSENT_ID)
     .replace(":world_id", "demo")
     .replace(":room_id", room)
     .replace(":file_id", file)
-    .replace(":session_id", ids.session ?? ABSENT_ID)
-    .replace(":speaker_id", ids.speaker ?? ABSENT_ID)
     .replace("/docs/:name", "/docs/configure.md")
     .replace("/docs/guides/:name", "/docs/guides/configure")
     .replace("/docs/static/:name", "/docs/static/swagger-ui.css")
@@ -82,10 +75,18 @@ export const urlOf = (
     .replace("/media/pub/:world/:name", media)
     .replace(":world", "demo");
 
-/** A server with all that may be asked for; two worlds, so that the host says which. */
-export async function furnished(t: Test, permissions = rules({})) {
+/** Replaces the parameters of resources with their ids. */
+const withIds = (route: string, ids: Ids) =>
+  identified.reduce(
+    (path, { parameter }) => path.replace(`:${parameter}`, ids[parameter] ?? ABSENT_ID),
+    route,
+  );
+
+/** Starts a server with everything that the routes need. It has two worlds, so that the host name must select one. */
+export async function startPopulatedServer(t: Test, permissions = rules({})) {
   const server = await startServer(t, {
     worlds: [worldOf("demo", { permission_config: permissions }), worldOf("other")],
+    callEngines: { livekit: new TestEngine() },
     config: {
       adminToken: "a-token-of-the-operator-of-this-server",
       metrics: { host: "127.0.0.1", port: undefined, token: "a-token-for-the-metrics" },
@@ -97,7 +98,7 @@ export async function furnished(t: Test, permissions = rules({})) {
       await store.rooms.create("demo", {
         name: "x",
         permission_config,
-        module_config: ["chat.native", "question", "poll"].map((type) => ({
+        module_config: ["chat.native", "question", "poll", "call.native"].map((type) => ({
           type,
           config: { active: true },
         })),
@@ -108,7 +109,7 @@ export async function furnished(t: Test, permissions = rules({})) {
   const send = (route: string, request: Omit<Request, "method">) =>
     server.call({
       method: route.split(" ")[0]!,
-      ...bodyOf(route),
+      ...bodyOf(route, request.url),
       ...request,
       headers: { host: "demo.example.org", ...bodyOf(route).headers, ...request.headers },
     });
@@ -121,20 +122,8 @@ export async function furnished(t: Test, permissions = rules({})) {
     const { url } = got.body as { url: string };
     return new URL(url).pathname;
   };
-  /** The only webhook, which goes nowhere. */
-  const webhook = async () => {
-    const all = { page: 1, pageSize: 100 };
-    const { webhooks } = await store.webhooks.list("demo", all);
-    for (const { id } of webhooks) await store.webhooks.delete("demo", id);
-    const settings = { url: "https://127.0.0.1/", types: ["*"], enabled: false, description: "" };
-    return (await store.webhooks.create("demo", settings, "whsec_")).id;
-  };
-  /** What a path names beside a world and a room. */
-  const idsFor = async (
-    route: string,
-    room: string,
-    tokenId = "subject",
-  ): Promise<Partial<Ids>> => {
+  /** Creates the objects that a path names, except for the world and the room. */
+  const idsFor = async (route: string, room: string, tokenId = "subject"): Promise<Ids> => {
     if (route.includes(":file_id")) {
       return { file: idIn(await upload("Client uploader")) };
     }
@@ -145,17 +134,8 @@ export async function furnished(t: Test, permissions = rules({})) {
       const { id } = await store.announcements.create("demo", { text: "x" });
       return { announcement: id };
     }
-    if (route.includes(":session_id")) {
-      const draft = { title: "x", room_id: room };
-      const made = await store.program.createSession("demo", draft);
-      return "session" in made ? { session: made.session.value.id } : {};
-    }
-    if (route.includes(":speaker_id")) {
-      const draft = { name: "x" };
-      const made = await store.program.createSpeaker("demo", draft, []);
-      return "value" in made ? { speaker: made.value.id } : {};
-    }
-    if (route.includes("/webhooks/")) return { webhook: await webhook() };
+    const resource = identified.find(({ parameter }) => route.includes(`:${parameter}`));
+    if (resource) return { [resource.parameter]: await resource.make(store, room) };
     if (!route.includes(":event_id")) return {};
     const { event } = await store.chat.send("demo", room, {
       sender: await user(),
@@ -164,5 +144,15 @@ export async function furnished(t: Test, permissions = rules({})) {
     });
     return { event: String(event.id) };
   };
-  return { ...server, room, closedRoom, send, upload, idsFor };
+  /** Starts a call in a room, if there is none yet. */
+  const holdCall = async (room: string) => {
+    const visitor = { tokenId: "caller", traits: new Set<string>() };
+    const user = (await store.users.enter("demo", visitor)).id;
+    const now = Date.now();
+    const identity = `${user}:${now}`;
+    const device = { identity, user, hidden: false, access: { traits: [] }, ends: now + 60_000 };
+    await store.calls.issued("demo", room, device, { now });
+    await store.calls.joined("demo", room, { identity, session: identity }, { at: now, now });
+  };
+  return { ...server, room, closedRoom, send, upload, idsFor, holdCall };
 }

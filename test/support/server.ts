@@ -12,6 +12,7 @@ import type { Engines } from "../../db/contract/engines.js";
 import type { Store } from "../../db/contract/store.js";
 import { openEngines } from "../../db/open.js";
 import { draftWorld } from "../../db/world-management.js";
+import type { CallEngines } from "../../plugins/calls/engine.js";
 import type { SetupKey } from "../../plugins/setup.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import type { TestWorld } from "../../testing.js";
@@ -45,99 +46,103 @@ export interface Person {
   traits?: string[];
   profile?: Record<string, unknown>;
   pretalx_id?: string;
-  /** For how many seconds from now the token is valid; an hour by default. */
+  /** Lifetime of the token, in seconds; an hour by default. */
   seconds?: number;
   /** `demo` by default. */
   world?: string;
 }
 
-/** How the server of a test differs from one with the defaults of `foyer serve`. */
+/** Overrides for a test's server. The defaults are those of `foyer serve`. */
 export interface ServerOptions {
   /**
-   * Where its data is; SQLite by default, or what `ENGINE` says. Tests that name `"shared"` have
-   * the option `{ skip: NO_SERVERS }`. `"own"` starts PostgreSQL, Valkey and S3 for this test,
-   * which may kill them, and cut off each process by its {@link ServerNode.links}.
+   * The engine for its data: by default SQLite, or the one that `ENGINE` selects. Tests that
+   * specify `"shared"` pass the option `{ skip: NO_SERVERS }`. `"own"` starts PostgreSQL, Valkey
+   * and S3 for this test only. The test may kill these servers, or cut off individual processes
+   * with {@link ServerNode.links}.
    */
   engine?: Engine | "own";
   /**
-   * Where it runs. 0, the default, is the process of the test, where writes need no thread;
-   * 1 is a process of its own. More are workers on SQLite, and nodes on shared engines.
+   * The number of processes. 0, the default, runs it in the test's process, where writes need no
+   * thread. 1 runs it in a separate process. A higher number starts workers on SQLite, and nodes on
+   * shared engines.
    */
   processes?: number;
-  /** The worlds in its database; by default one, {@link demo}. */
+  /** The worlds in its database; one {@link demo} by default. */
   worlds?: TestWorld[];
-  /** A folder that has a database. By default there is a new one, with {@link worlds}. */
+  /** A folder that already has a database. By default, a new one is created with {@link worlds}. */
   dataDir?: string;
-  /** The people who are connected when it resolves: names, or more about each. */
+  /** The people to connect before it resolves, by name or with more details. */
   people?: readonly string[] | Readonly<Record<string, Person>>;
-  /** Variables, as an operator sets them. */
+  /** Environment variables, as an operator would set them. */
   env?: Record<string, string>;
-  /** Arguments of `foyer serve`; in processes of its own only. */
+  /** Arguments of `foyer serve`, if it runs in separate processes. */
   args?: readonly string[];
 
-  // In the process of the test only:
+  // Only if the server runs in the test's process:
 
-  /** What differs from the configuration that {@link env} gives. */
+  /** Overrides of the configuration that {@link env} yields. */
   config?: Partial<Config>;
-  /** What differs from the limits of websockets. Rates of commands and messages are 10,000 a second by default. */
+  /** Overrides of the websocket limits. By default, commands and messages are limited to 10,000 per second each. */
   limits?: Partial<LiveLimits>;
   /** Whether SQLite writes in a thread, as in `foyer serve`. */
   threads?: boolean;
-  /** Puts something between the application and its store, such as `Faults`. */
+  /** Wraps the application's store, for example with `Faults`. */
   faults?: { wrap(store: Store): Store };
-  /** Engines that the test has opened in {@link dataDir}. They close with the server. */
+  /** Engines that the test has already opened in {@link dataDir}. They are closed with the server. */
   engines?: Engines;
-  /** Metrics about servers that several machines share. */
+  /** Health metrics of engines shared by several machines. */
   health?: Engines["health"];
-  /** How long a write waits for the lock of another process, in milliseconds. */
+  /** How long a write waits for another process's lock, in milliseconds. */
   lockTimeout?: number;
-  /** Of the link that sets up the first event; by default there is none. */
+  /** The key of the link that sets up the first event; none by default. */
   setup?: SetupKey;
-  /** By default, {@link Server.log} gets what is worse than information. */
+  /** The engines for calls, instead of those that {@link env} names. */
+  callEngines?: CallEngines;
+  /** By default, {@link Server.log} receives warnings and errors. */
   logger?: FastifyBaseLogger;
-  /** Registers more, such as routes of an embedder, before the application is ready. */
+  /** Registers additional plugins or routes, as an embedder would, before the application is ready. */
   extend?: (app: FastifyInstance) => void;
-  /** Whether the test passes although the server logs errors. */
+  /** Whether the test passes even if the server logs errors. */
   mayLogErrors?: boolean;
 }
 
 /** A process of a server. */
 export interface ServerNode extends ServerProcess {
   readonly dataDir: string;
-  /** Its ways to the servers of the test, with the engine `"own"`. */
+  /** Its proxies to the test's servers, with the engine `"own"`. */
   readonly links?: Links;
 }
 
-/** A server, its addresses, and who talks to it. */
+/** A running server, its addresses, and its connected clients. */
 export interface Server {
-  /** The first of its addresses: `http://127.0.0.1:<port>`. */
+  /** The first address: `http://127.0.0.1:<port>`. */
   readonly baseUrl: string;
   readonly port: number;
   /** The addresses of all its nodes. */
   readonly baseUrls: readonly string[];
   readonly dataDir: string;
-  /** The connections of {@link ServerOptions.people}, by name. */
+  /** The connected {@link ServerOptions.people}, by name. */
   readonly people: Readonly<Record<string, Client>>;
-  /** Every entry of its log from warnings on; in the process of the test only. */
+  /** All log entries at level `warn` or above, if it runs in the test's process. */
   readonly log: Json[];
-  /** @throws {Error} if it runs in processes of its own. */
+  /** @throws {Error} if it runs in separate processes. */
   readonly app: FastifyInstance;
-  /** @throws {Error} if it runs in processes of its own. */
+  /** @throws {Error} if it runs in separate processes. */
   readonly store: Store;
-  /** Each route as the router has it: `GET /healthz`; in the process of the test only. */
+  /** All routes, as the router lists them (`GET /healthz`), if it runs in the test's process. */
   readonly routes: ReadonlySet<string>;
-  /** Its processes; none if it runs in the process of the test. */
+  /** Its processes; empty if it runs in the test's process. */
   readonly processes: readonly ServerNode[];
   /** @throws {Error} if its engine is not `"own"`. */
   readonly own: OwnServers;
   /**
-   * Starts one more node on its engines.
-   * @param env how it differs from the others.
+   * Starts another node on its engines.
+   * @param env overrides for this node.
    */
   startNode(env?: Record<string, string>): Promise<ServerNode>;
   /**
-   * Sends a request; without a socket if it runs in the process of the test.
-   * @throws {Error} if the answer is not one that the OpenAPI document promises.
+   * Sends a request, without a socket if it runs in the test's process.
+   * @throws {Error} if the OpenAPI document does not allow the answer.
    */
   readonly call: (request: Request) => Promise<Answer>;
   /** Sends a request for `/api/v1/worlds/<path>` as an administrator. */
@@ -146,31 +151,33 @@ export interface Server {
     path: string,
     body?: unknown,
   ) => Promise<{ status: number; body: Json }>;
-  /** A token of a user. */
   readonly tokenOf: (person: Person) => string;
   /**
-   * Opens a websocket, to each node in turn. Each frame is held against the AsyncAPI document.
-   * @param world a world, or the path of an address.
+   * Opens a websocket to each node in turn. Validates each frame against the AsyncAPI document.
+   * @param world the id of a world, or the path of an address.
    * @param baseUrl the address of a node, or of a proxy in front of it.
    */
   readonly connect: (world?: string, options?: ClientOptions, baseUrl?: string) => Promise<Client>;
-  /** Connects a user with a token. A name stands for a user with this name as `uid` and profile. */
+  /** Connects a user with a token. A string is used as both the `uid` and the display name. */
   readonly person: (person: Person | string, ...traits: string[]) => Promise<Client>;
   /** Connects a user with the traits of an administrator. */
   readonly admin: (world?: string) => Promise<Client>;
-  /** Connects a guest; a new one by default. */
+  /** Connects a guest, by default a new one. */
   readonly guest: (clientId?: string | number, world?: string) => Promise<Client>;
-  /** Waits until everything is sent that follows from what was committed; in the process of the test only. */
+  /**
+   * Waits until everything that follows from committed writes has been sent. Only if it runs in the
+   * test's process.
+   */
   readonly settled: (world?: string) => Promise<void>;
-  /** Runs a command of `foyer` on its data, in the process of the test. */
+  /** Runs a `foyer` command on its data, in the test's process. */
   readonly command: (...args: string[]) => Promise<Finished>;
-  /** Ends its processes by a signal, or one of them, and starts them again at their addresses. */
+  /** Stops all of its processes, or one of them, with a signal, and restarts them at the same addresses. */
   readonly restart: (signal?: NodeJS.Signals, index?: number) => Promise<void>;
-  /** Ends it before the test does. */
+  /** Closes it before the end of the test. */
   readonly close: () => Promise<void>;
 }
 
-/** A world whose keys a test knows. */
+/** A world with known keys. */
 export const demo = (overrides: Partial<TestWorld> = {}): TestWorld => ({
   id: "demo",
   ...overrides,
@@ -181,13 +188,12 @@ export const demo = (overrides: Partial<TestWorld> = {}): TestWorld => ({
 const UNLIMITED = { messagesPerSecond: 10_000, commandsPerSecond: 10_000 };
 
 /**
- * Starts a server for a test. It is closed with the test, which fails if the server logged an
- * error, sent a frame that its AsyncAPI document does not have, or an answer that its OpenAPI
- * document does not have.
+ * Starts a server for a test. The server is closed with the test, which fails if the server logged
+ * an error, or sent a frame or an answer that its AsyncAPI and OpenAPI documents do not allow.
  */
 export async function startServer(t: Test, options: ServerOptions = {}): Promise<Server> {
   const { processes = 0 } = options;
-  // Workers have sockets in it, whose paths are short.
+  // Workers place sockets in it, and socket paths must be short.
   const dataDir = options.dataDir ?? (processes > 0 ? shortFolder(t) : testdir(t));
   const { engine } = options;
   const own = engine === "own" ? await (await import("./servers/stack.js")).startOwn(t) : undefined;
@@ -256,7 +262,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
     async connect(world = "demo", more = {}, baseUrl = baseUrls[turn++ % baseUrls.length]!) {
       const path = world.startsWith("/") ? world : `/ws/world/${world}/`;
       const address = baseUrl.replace("http", "ws");
-      // Many tests count bytes, and the repeated content shrinks to nothing when it is compressed.
+      // Many tests count bytes, and compression would shrink repeated content to almost nothing.
       const conversation = new Conversation(await host.liveContract());
       const ws = new WebSocket(address + path, { perMessageDeflate: false, ...more });
       const client = new Client(ws, conversation, (fault) => t.fail(fault));
@@ -285,7 +291,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
     restart: (signal = "SIGTERM", index) => host.restart(signal, index),
     close: () => (closed ??= close()),
   };
-  // Getters that throw are left out where a test spreads the server.
+  // Not enumerable, because these getters throw when a test spreads the server.
   for (const name of ["own", ...(host.app ? [] : ["app", "store"])]) {
     Object.defineProperty(server, name, { enumerable: false });
   }
@@ -300,7 +306,7 @@ export async function startServer(t: Test, options: ServerOptions = {}): Promise
 const isList = (people: NonNullable<ServerOptions["people"]>): people is readonly string[] =>
   Array.isArray(people);
 
-/** What {@link startServer} needs of a server, wherever it runs. */
+/** The parts of a server that {@link startServer} needs, however the server runs. */
 interface Host {
   readonly baseUrls: readonly string[];
   readonly app?: FastifyInstance;
@@ -320,7 +326,17 @@ function here(app: FastifyInstance | undefined): FastifyInstance {
 }
 
 async function startHere(dataDir: string, options: ServerOptions): Promise<Host> {
-  const { env = {}, config, limits, faults, health, lockTimeout, setup, extend } = options;
+  const {
+    env = {},
+    config,
+    limits,
+    faults,
+    health,
+    lockTimeout,
+    setup,
+    extend,
+    callEngines,
+  } = options;
   const log: Json[] = [];
   const lines = new Writable({
     decodeStrings: false,
@@ -344,7 +360,7 @@ async function startHere(dataDir: string, options: ServerOptions): Promise<Host>
       ...given,
       dataDir,
       drainTimeoutsMs: { stop: 500, close: 500 },
-      // The machine of a test is busy with other tests.
+      // The machine is busy with other tests.
       load: { ...given.load, eventLoopDelay: 0 },
       ...config,
       live: { ...given.live, ...UNLIMITED, ...config?.live, ...limits },
@@ -356,6 +372,7 @@ async function startHere(dataDir: string, options: ServerOptions): Promise<Host>
     },
     logger: options.logger ?? pino({ level: "warn" }, lines),
     ...(setup && { setup }),
+    ...(callEngines && { callEngines }),
   });
   const routes = new Set<string>();
   app.addHook("onRoute", ({ method, url }) => {
@@ -401,7 +418,16 @@ async function startProcesses(
     ...(!shared && count > 1 && { WORKERS: String(count) }),
     ...env,
   };
-  const only = ["config", "limits", "faults", "engines", "extend", "setup", "logger"] as const;
+  const only = [
+    "config",
+    "limits",
+    "faults",
+    "engines",
+    "extend",
+    "setup",
+    "logger",
+    "callEngines",
+  ] as const;
   const wrong = only.filter((name) => rest[name] !== undefined);
   if (wrong.length > 0) throw new Error(`In the process of the test only: ${wrong.join()}`);
   async function startNode(more: Record<string, string>): Promise<ServerNode> {
@@ -410,7 +436,7 @@ async function startProcesses(
     const { ownOfNode } = await import("./servers/stack.js");
     const node = await ownOfNode(t, own);
     const started = await startFoyer(t, node.dataDir, args, { ...node.variables, ...all });
-    // A test kills by signals; a code means that the process failed.
+    // Tests kill nodes with signals, so an exit code means that the process failed.
     void started.finished.then(({ code, stderr }) => {
       if (code) t.fail(`a node ended with ${code}: ${stderr}`);
     });
@@ -418,7 +444,7 @@ async function startProcesses(
   }
   const nodes = Array.from({ length: shared ? count : 1 }, () => startNode({}));
   const processes = await Promise.all(nodes);
-  const baseUrls = processes.map(({ address }) => address);
+  const baseUrls = processes.map(({ local }) => local);
   const chosen = (index?: number) => processes.filter((_, i) => i === (index ?? i));
   async function end(signal: NodeJS.Signals, index?: number): Promise<void> {
     for (const one of chosen(index)) one.signal(signal);
@@ -469,7 +495,7 @@ async function startProcesses(
         }),
       );
     },
-    // Servers of the test may be down, so that nodes would wait for them.
+    // The test's servers may be down, and nodes would wait for them.
     close: () => end(own ? "SIGKILL" : "SIGTERM"),
   };
 }

@@ -1,12 +1,12 @@
-/** Where a test keeps data: SQLite and a folder, or PostgreSQL, Valkey and S3. */
+/** Where a test stores its data: in SQLite and a folder, or in PostgreSQL, Valkey and S3. */
 export type Engine = "sqlite" | "shared";
 
-/** The engine of all tests that name none: `ENGINE=shared` selects the servers. */
+/** The default engine of tests. `ENGINE=shared` selects the shared servers. */
 export const ENGINE: Engine = process.env.ENGINE === "shared" ? "shared" : "sqlite";
 
 /**
- * Why a test that needs PostgreSQL, Valkey and S3 is skipped; false if their addresses are in the
- * environment, where test/support/servers/with.ts puts them.
+ * The reason to skip tests that need PostgreSQL, Valkey and S3; false if the environment contains
+ * their addresses, which test/support/servers/with.ts sets.
  */
 export const NO_SERVERS =
   process.env.STACK_POSTGRES === undefined &&
@@ -17,17 +17,17 @@ if (ENGINE === "shared" && NO_SERVERS) throw new Error(`ENGINE=shared ${NO_SERVE
 type Servers = typeof import("./servers/shared.js");
 let loaded: Promise<Servers> | undefined;
 
-/** What data folders have on the shared servers. It loads their clients, so only when needed. */
+/** Loads the module for data folders on the shared servers. Lazy, because it loads the servers' clients. */
 export const servers = (): Promise<Servers> => (loaded ??= import("./servers/shared.js"));
 
-/** Drops what a folder, and folders inside it, have on the shared servers. */
+/** Drops the data of a folder, and of folders inside it, from the shared servers. */
 export const forget = async (folder: string): Promise<void> => (await loaded)?.forget(folder);
 
-/** The shared servers if tests use them by default, otherwise undefined. */
+/** The shared servers if tests use them by default, or undefined. */
 export const shared = ENGINE === "shared" ? await servers() : undefined;
 
 /**
- * Options of a test that passes only on SQLite.
- * @param reason why: it looks into the files of SQLite, for example.
+ * Returns the options of a test that only passes on SQLite.
+ * @param reason why the test requires SQLite, for example because it reads its files.
  */
 export const embedded = (reason: string): { skip?: string } => (shared ? { skip: reason } : {});

@@ -3,7 +3,7 @@ import type { Json } from "../../conformance/client.js";
 import { type Answer, rules } from "./helper.js";
 import { demo, type Server, startServer } from "./server.js";
 
-/** The traits of the people in these tests. All of them may call the API. */
+/** The roles of the people in these tests, by trait. All of them may call the API. */
 export type Trait = "admin" | "editor" | "reader" | "crew";
 
 const TYPES = {
@@ -13,7 +13,7 @@ const TYPES = {
   csv: "text/csv",
 };
 
-/** Who a call is by, and how its body is sent. */
+/** The caller of a request, and how its body is sent. */
 interface Call {
   method?: string;
   body?: unknown;
@@ -27,20 +27,20 @@ interface Sending {
   as?: Trait;
 }
 
-/** An administrator is an editor, too. */
+/** Administrators are also editors. */
 const traitsOf = (trait: Trait) => (trait === "admin" ? ["admin", "editor"] : [trait]);
 
-/** A server of two processes, and its world by HTTP. */
+/** A server with two processes, and helpers that access its world over HTTP. */
 export interface Site extends Server {
-  /** Sends a request, of an administrator by default. */
+  /** Sends a request, by default as an administrator. */
   api(path: string, call?: Call): Promise<Answer & { body: Json }>;
-  /** Makes or changes something. @returns what it is then. */
+  /** Creates or changes something. @returns its new state. */
   save(method: string, path: string, body?: unknown): Promise<Json>;
-  /** The titles of a list of sessions, or the names of a list of speakers. */
+  /** Returns the titles of listed sessions, or the names of listed speakers. */
   list(path: string, as?: Trait): Promise<string[]>;
-  /** Imports a document, as an editor by default. */
+  /** Imports a document, by default as an editor. */
   put(document: unknown, how?: Sending): Promise<Answer & { body: Json }>;
-  /** Each of these makes something. @returns its id; the address of a picture. */
+  /** This and the following functions create something. @returns its id, or the address of a picture. */
   room(name: string, rules?: object): Promise<string>;
   session(title: string, more?: object): Promise<string>;
   upload(): Promise<string>;
@@ -49,11 +49,11 @@ export interface Site extends Server {
 export async function startSite(t: Test, env: Record<string, string> = {}): Promise<Site> {
   const server = await startServer(t, {
     processes: 2,
-    // Workers name themselves in it.
+    // At this level, the log names the workers.
     env: { LOG_LEVEL: "info", ...env },
     worlds: [
       demo({
-        // Uploads belong to the world of the host that they are sent to.
+        // Uploads belong to the world whose host name the request uses.
         domain: "127.0.0.1",
         config: { timezone: "Europe/Berlin" },
         permission_config: rules({

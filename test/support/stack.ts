@@ -11,29 +11,29 @@ import { LogEvents } from "../../db/log/log-events.js";
 import { openEngines } from "../../db/open.js";
 import { ENGINE, type Engine, servers } from "./shared.js";
 
-// The engines of tests: SQLite and a folder, or the servers that test/support/servers/with.ts
-// starts. A test names a data folder and gets what belongs to it.
+// Selects the engines of tests: SQLite and a folder, or the servers started by
+// test/support/servers/with.ts. A test specifies a data folder, which determines its engines.
 
-/** What a test has chosen for data folders: engines, or the variables of servers of its own. */
+/** The tests' choices for data folders: an engine, or the variables of a test's own servers. */
 const chosen = new Map<string, Engine | Record<string, string>>();
 
-/** Chooses where the data of a folder is, before anything is put there. */
+/** Chooses the engine for a folder's data. Must be called before anything is stored there. */
 export const chooseEngine = (dataDir: string, engine: Engine | Record<string, string>): void =>
   void chosen.set(resolve(dataDir), engine);
 
-/** Where the data of a folder is; `own` stands for servers of one test. */
+/** Returns the engine of a data folder. `own` means servers that belong to one test. */
 export function engineOf(dataDir: string): Engine | "own" {
   const engine = chosen.get(resolve(dataDir)) ?? ENGINE;
   return typeof engine === "string" ? engine : "own";
 }
 
-/** The engines of a data folder, for `openEngines` and `Config`. */
+/** Returns the engines of a data folder, for `openEngines` and `Config`. */
 export async function enginesOf(dataDir: string): Promise<EngineChoice> {
   if (engineOf(dataDir) === "own") return loadConfig(await variablesOf(dataDir)).engines;
   return engineOf(dataDir) === "shared" ? (await servers()).enginesOf(dataDir) : {};
 }
 
-/** The variables that select the engines of a data folder. */
+/** Returns the variables that select a data folder's engines. */
 export async function variablesOf(dataDir: string): Promise<Record<string, string>> {
   const engine = chosen.get(resolve(dataDir)) ?? ENGINE;
   if (engine === "sqlite") return { DATA_DIR: dataDir };
@@ -41,13 +41,13 @@ export async function variablesOf(dataDir: string): Promise<Record<string, strin
   return { DATA_DIR: dataDir, ...variables };
 }
 
-/** The part of a configuration that says where the data is. */
+/** Returns the part of a configuration that locates a folder's data. */
 export const configOf = async (dataDir: string): Promise<Pick<Config, "dataDir" | "engines">> => ({
   dataDir,
   engines: await enginesOf(dataDir),
 });
 
-/** Opens the engines of a data folder. They are closed with the test, unless that was done before. */
+/** Opens the engines of a data folder. They are closed with the test unless already closed. */
 export async function openIn(
   t: Pick<Test, "teardown">,
   dataDir: string,
@@ -60,7 +60,7 @@ export async function openIn(
   return { ...engines, close };
 }
 
-/** Opens the engines of a data folder with another bus, which other processes may share. */
+/** Opens the engines of a data folder with a given bus, which other processes may share. */
 export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
   const { database, bucket } = await enginesOf(dataDir);
   if (database) {
@@ -68,7 +68,7 @@ export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
     return openSharedWith(bus, { database, dataDir, bucket, onFault: rethrow });
   }
   const files = await openFiles(dataDir, bucket);
-  const store = openSqliteStore(dataDir, { onAppended: (hints) => events.took(hints) });
+  const store = openSqliteStore(dataDir, { onAppended: (hints) => events.appended(hints) });
   const events: LogEvents = new LogEvents({ bus, log: store.log, onFault: rethrow });
   return {
     store,
@@ -82,13 +82,13 @@ export async function openWith(bus: Bus, dataDir: string): Promise<Engines> {
   };
 }
 
-/** Ends the test. */
+/** Rethrows an error outside of any promise, which fails the test. */
 function rethrow(error: unknown): void {
   queueMicrotask(() => {
     throw error;
   });
 }
 
-/** Opens the store of a data folder as a command does, beside the servers. It is closed with the test. */
+/** Opens the store of a data folder like a command that runs next to the servers. It is closed with the test. */
 export const openStoreIn = async (t: Pick<Test, "teardown">, dataDir: string): Promise<Store> =>
   (await openIn(t, dataDir, { serves: false })).store;

@@ -4,25 +4,24 @@ import { join } from "node:path";
 import type { Test } from "tap";
 import { forget } from "./shared.js";
 
-/** How many folders each test has. */
+/** Number of folders created for each test. */
 const counts = new WeakMap<object, number>();
 
 /**
- * Makes a folder for a test, a new one with each call. Everything that is registered
- * with `t.teardown` runs before the folder is removed. If `t.testdir` comes first, tap
- * removes the folder first: a store that is still open then puts files into it, the
- * removal fails, and tap skips the teardowns that would close the store, so that the
- * process never ends.
- * @param content what is in it, as `t.testdir` takes it.
+ * Creates a new folder for a test on each call. Everything registered with `t.teardown` runs before
+ * the folder is removed. If `t.testdir` were called first, tap would remove the folder first: a
+ * store that is still open would then write files into it, the removal would fail, and tap would
+ * skip the teardowns that close the store, so the process would never end.
+ * @param content its initial content, in the format of `t.testdir`.
  */
 export function testdir(
   t: Pick<Test, "teardown" | "testdir" | "testdirName">,
   content?: Parameters<Test["testdir"]>[0],
 ): string {
-  // tap runs the hooks of a test in the order of their first use, the last one outermost.
+  // tap runs a test's hooks in the order of their first use; the last one is outermost.
   t.teardown(() => forget(folder));
-  // tap has one name for each test, and empties the folder when asked again, although a
-  // server may use it. The names that it makes of the names of tests have no plus sign.
+  // tap has one folder name per test, and empties the folder on each call, even while a server uses
+  // it. Names that tap derives from test names contain no plus sign.
   const count = (counts.get(t) ?? 0) + 1;
   counts.set(t, count);
   if (count > 1) {
@@ -33,12 +32,12 @@ export function testdir(
   return folder;
 }
 
-/** A data folder with a path that is short enough for sockets. */
+/** Creates a data folder whose path is short enough for sockets. */
 export function shortFolder(t: Pick<Test, "teardown">): string {
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(async () => {
     await forget(folder);
-    // Workers of a process that was killed may still write for a moment.
+    // The workers of a killed process may still write for a moment.
     rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
   return folder;

@@ -1,5 +1,5 @@
 import type { BusMessage } from "../../db/bus/bus.js";
-import type { AnyEvent, Listener } from "../../db/contract/events.js";
+import type { AnyEvent, StoreListener } from "../../db/contract/events.js";
 import { type SnapshotBus, Snapshots } from "../../live/people/snapshots.js";
 import { ProcessTime, Timeline } from "../protocol/simulation/timeline.js";
 
@@ -7,22 +7,25 @@ import { ProcessTime, Timeline } from "../protocol/simulation/timeline.js";
 export interface WiredProcess {
   readonly clock: ProcessTime;
   readonly snapshots: Snapshots;
-  /** Makes it get an event. */
+  /** Delivers an event to it. */
   hear(event: AnyEvent): void;
-  /** It ends without a word, and the others hear of it, unless they have to find out. */
+  /** Ends it abruptly. @param silently whether the others receive no notification and must find out. */
   kill(silently?: boolean): void;
 }
 
-/** Processes in simulated time. What one publishes reaches the others that joined its world a moment later. */
+/**
+ * Processes in simulated time. A published message reaches the other processes that joined its
+ * world a moment later.
+ */
 export class Wire {
   readonly #timeline = new Timeline();
   readonly #processes = new Map<string, { process: WiredProcess; joined: Set<string> }>();
-  /** What a message becomes on its way to other processes. By default it stays as it is. */
+  /** Replaces each message on its way to other processes. By default, messages are unchanged. */
   link: (message: BusMessage) => BusMessage[] = (message) => [message];
 
   start(name: string): WiredProcess {
     const joined = new Set<string>();
-    const listeners = new Set<Listener>();
+    const listeners = new Set<StoreListener>();
     const clock = new ProcessTime(this.#timeline);
     const hear = (event: AnyEvent) =>
       clock.whenAwake(() => listeners.forEach((listener) => listener(event)));
@@ -66,7 +69,7 @@ export class Wire {
     return process;
   }
 
-  /** Lets time pass, in milliseconds. */
+  /** Advances the time by a duration, in milliseconds. */
   async wait(duration: number): Promise<void> {
     await this.#timeline.runUntil(this.#timeline.now + duration);
   }

@@ -10,13 +10,13 @@ import { shared } from "../support/shared.js";
 import { openStoreIn } from "../support/stack.js";
 import { asIs, type Corrupt, corruptions, namingLate, startCorrupting } from "./corruptions.js";
 
-/** The row with which corruptions are tried. */
+/** The row on which corruptions are tested. */
 const ROW = "question.vote: a visible question";
 
-/** How many runs there are at a time: each waits for most of the time. */
+/** Number of concurrent runs. Each spends most of its time waiting. */
 const AT_ONCE = 6;
 
-/** What the world has before a run, to be had again after it. */
+/** The settings of the world before a run, which the run must restore. */
 const SETTINGS = { title: "Before", permission_config: rules({ "world.view": ["attendee"] }) };
 
 const config = (id: string) => ({
@@ -25,19 +25,18 @@ const config = (id: string) => ({
   connection_limit: 1,
 });
 
-/** Starts a server with worlds for the suite, and one beside them. */
+/** Starts a server with worlds for the suite, and one additional world. */
 const start = (t: Test, ...ids: string[]) =>
   startServer(t, {
     processes: 1,
     worlds: [...ids.map((id) => ({ id, ...SETTINGS, config: config(id) })), demo({ id: "other" })],
   });
 
-/** The id of the world in which a corruption is tried. */
+/** Returns the id of the world in which a corruption is tested. */
 function worldFor(name: string): string {
   return `spoiled-${Object.keys(corruptions).indexOf(name)}`;
 }
 
-/** The variables of a run. */
 const variables = (world: string, foreign = "other"): Record<string, string> => {
   const { issuer, audience, secret } = keyOf(world);
   const other = keyOf(foreign);
@@ -53,7 +52,7 @@ const variables = (world: string, foreign = "other"): Record<string, string> => 
   };
 };
 
-/** Nothing is left of a run but tombstones and archived announcements. */
+/** Checks that a run leaves nothing behind except tombstones and archived announcements. */
 async function expectRestored(t: Test, dataDir: string, id: string) {
   const store = await openStoreIn(t, dataDir);
   const world = (await store.worlds.get(id))!.value;
@@ -81,7 +80,7 @@ interface Report {
 
 const names = Object.keys(corruptions);
 
-/** Most tests share one server, and have a world of their own. */
+/** Most tests share this server, with a separate world for each. */
 const common = await start(
   t,
   "mine",
@@ -142,7 +141,7 @@ void t.test("a run whose server ends says so", async (t) => {
   await until(() => running.said.stdout.includes("passed  question.ask\n"));
   server.processes[0]!.signal("SIGKILL");
   const ended = await running.finished;
-  t.match(ended, { code: 1, stderr: /\nfoyer: the world mine is not as it was/ });
+  t.match(ended, { code: 1, stderr: /\nfoyer: the world mine could not be restored/ });
   t.match(ended.stdout, /failed {2}question.unpin\n.*ECONNREFUSED/);
   t.match(ended.stdout, /\n\d+ passed, \d+ failed, 0 skipped; /);
 });
@@ -210,7 +209,7 @@ void t.test("wrong usage, and a server that cannot be used", async (t) => {
   const all = variables("usage");
   const cases: [string[], Record<string, string>, number, RegExp][] = [
     [["ftp://x"], all, 2, /must begin with http/],
-    [["http://a:b@c"], all, 2, /free of a password/],
+    [["http://a:b@c"], all, 2, /must not contain a password/],
     [[address], {}, 2, /name a world/],
     [[address, "--world", "A b"], {}, 2, /a-z, 0-9/],
     [[address, "--world", "usage"], {}, 2, /set CONFORMANCE_SECRET/],
@@ -230,22 +229,28 @@ void t.test("wrong usage, and a server that cannot be used", async (t) => {
   await expectRestored(t, dataDir, "usage");
 });
 
-/** In how many worlds the rows run at the same time: most wait for most of the time. */
+/** Number of worlds in which rows run concurrently. Most rows spend most of their time waiting. */
 const WORLDS = 6;
 
 /**
- * The parts that are tried. A landing tries all on two nodes, and with SQLite one that the seed
- * chooses: the harness has all rows on SQLite in one process.
+ * The parts to test. Landings test all of them on two nodes, but only one on SQLite, chosen by the
+ * seed: the harness already runs all rows on SQLite in a single process.
  */
 const parts = Array.from({ length: WORLDS }, (_, i) => i).filter(
   (i) => NIGHT || shared || i === Number(process.env.SEED ?? 0) % WORLDS,
 );
 
-/** A part of the rows, by the modules of their commands. */
+/** Selects a part of the rows, by the modules of their commands. */
 const partOf = (number: number): string[] =>
   [...new Set(Object.keys(rows).map((name) => name.replace(/[.:].*/, "")))]
     .filter((_, i) => i % WORLDS === number)
     .flatMap((module) => ["--only", module]);
+
+/** Whether a row needs an engine for calls, or a device that enters one. */
+const isAboutCalls = (name: string): boolean => {
+  const { needs } = rows[name] ?? {};
+  return needs !== undefined && needs !== "deleteWorld";
+};
 
 void t.test("Foyer conforms to its protocol", async (t) => {
   const worlds = Array.from({ length: WORLDS }, (_, i) => `mine-${i}`);
@@ -256,6 +261,8 @@ void t.test("Foyer conforms to its protocol", async (t) => {
   });
   const names = new Set<string>();
   let tried = 0;
+  /** Rows about calls, which need an engine. */
+  let skipped = 0;
   const run = async (i: number) => {
     const world = worlds[i]!;
     const args = ["conformance", ...baseUrls, "--json", ...partOf(i)];
@@ -268,9 +275,11 @@ void t.test("Foyer conforms to its protocol", async (t) => {
     for (const { name, status, faults = [] } of report.rows) {
       t.not(status, "failed", [name, ...faults].join("\n"));
       if (status === "passed") names.add(name);
+      if (status === "skipped" && isAboutCalls(name)) skipped++;
     }
   };
   await Promise.all(parts.map(run));
   if (parts.length === WORLDS) t.ok(tried >= Object.keys(rows).length, "all rows are tried");
-  t.ok(names.size > 0.9 * tried, `${names.size} of ${tried} rows pass`);
+  const expected = tried - skipped;
+  t.ok(names.size > 0.9 * expected, `${names.size} of ${expected} rows pass`);
 });

@@ -9,9 +9,9 @@ import { type Finished, foyer, until, worldOf } from "../support/helper.js";
 import { type Server, startServer } from "../support/server.js";
 import { shortFolder } from "../support/testdir.js";
 
-// `foyer connections`, the socket of a server that it uses, and what the log shows of websockets.
+// `foyer connections`, the server socket that it uses, and what the log records about websockets.
 
-/** The socket of the only process that serves a folder. */
+/** Returns the socket of the only process that serves a folder. */
 function socketOf(dataDir: string): string {
   const folder = join(dataDir, "control");
   const [name, ...others] = readdirSync(folder);
@@ -39,7 +39,7 @@ async function answerTo(path: string, text: string): Promise<string> {
   return got;
 }
 
-/** How a command that finds no server ends. */
+/** Returns the expected result of a command that finds no server. */
 const unserved = (dataDir: string): Finished => ({
   code: 1,
   stdout: "",
@@ -78,7 +78,7 @@ void t.test("the list of connections", async (t) => {
   for (const pattern of others) t.same(await listed(dataDir, pattern), [], pattern);
   t.ok(silent.isOpen);
 
-  // Commands that look at the data of a server that runs.
+  // Commands that access the data of a running server.
   t.match(await server.command("check"), { code: 0 });
   const archive = join(shortFolder(t), "all.tar");
   t.match(await server.command("backup", archive), { code: 0 });
@@ -90,7 +90,7 @@ void t.test("the list of connections", async (t) => {
 void t.test("ending connections", async (t) => {
   const server = await startServer(t, { processes: 1, env: { LIVE_AUTH_TIMEOUT: "600" } });
   const { dataDir } = server;
-  /** Connects clients, of which every other one does not log in. */
+  /** Connects clients, of which every other one never logs in. */
   const connect = async (count: number) => {
     const clients = [];
     for (let i = 0; i < count; i++) {
@@ -111,7 +111,7 @@ void t.test("ending connections", async (t) => {
     t.same(await listed(dataDir), []);
   });
 
-  // A timer is never early, so a busy machine does not matter to the bounds below.
+  // Timers never fire early, so a busy machine does not affect the bounds below.
   await t.test("reload is pushed, and the connection ends two seconds later", async (t) => {
     const clients = await connect(2);
     const started = performance.now();
@@ -168,7 +168,7 @@ void t.test("what no command would send", async (t) => {
   const unknown = '{"do":"drop","connections":["x","*"]}\n';
   t.equal(await answerTo(path, unknown), '{"done":0}\n');
 
-  // More than it accepts, all silent.
+  // More connections than the socket accepts, all of them silent.
   const silent = Array.from({ length: 20 }, () => {
     const socket = createConnection(path);
     socket.on("error", () => {});
@@ -176,7 +176,7 @@ void t.test("what no command would send", async (t) => {
     return socket;
   });
   await until(() => silent.filter(({ destroyed }) => destroyed).length >= 4);
-  const stderr = /^foyer: process \d+-\w+ did not answer\n$/;
+  const stderr = /^foyer: process \d+-\w+ did not respond\n$/;
   t.match(await connections(dataDir, "list"), { code: 1, stderr });
   for (const socket of silent) socket.destroy();
   await until(async () => (await connections(dataDir, "list")).code === 0);
@@ -199,14 +199,14 @@ void t.test("a process with answers that no Foyer gives", async (t) => {
   t.teardown(() => server.close());
   const end = '{"done":1}\n';
   for (const [text, reason] of [
-    ["", "did not answer"],
-    ["x\n", "did not answer"],
-    ['{"done":', "did not answer"],
-    ['{"done":\n', "is of another Foyer"],
-    ['{"done":-1}\n', "is of another Foyer"],
-    [`garbage\n${end}`, "is of another Foyer"],
-    [`null\n${end}`, "is of another Foyer"],
-    [`{"id":"a","world":{}}\n${end}`, "is of another Foyer"],
+    ["", "did not respond"],
+    ["x\n", "did not respond"],
+    ['{"done":', "did not respond"],
+    ['{"done":\n', "runs another version of Foyer"],
+    ['{"done":-1}\n', "runs another version of Foyer"],
+    [`garbage\n${end}`, "runs another version of Foyer"],
+    [`null\n${end}`, "runs another version of Foyer"],
+    [`{"id":"a","world":{}}\n${end}`, "runs another version of Foyer"],
   ] as const) {
     answer = text;
     const stderr = `foyer: process 1-abc ${reason}\n`;
@@ -249,7 +249,7 @@ void t.test("several servers, and one that does not answer", async (t) => {
   t.match(await connections(dataDir, "drop"), { code: 0, stdout: "1 connection dropped.\n" });
 });
 
-/** Starts a server whose log has warnings, in a folder. */
+/** Starts a server on a folder, with warnings in its log. */
 const startIn = async (t: Parameters<typeof startServer>[0], dataDir: string): Promise<Server> => {
   await putDatabase(dataDir, [worldOf("demo")]);
   return startServer(t, { processes: 1, dataDir, env: { LOG_LEVEL: "warn" } });
@@ -271,7 +271,7 @@ void t.test("where no socket can be", async (t) => {
 
 void t.test("a path that is too long, but not from here", async (t) => {
   const base = join(process.cwd(), ".tap");
-  // One byte longer than a socket may have, and shorter without this directory.
+  // One byte too long for a socket path, but short enough relative to the current directory.
   const socket = `/control/${process.pid}-123456.sock`;
   const dataDir = join(base, "x".repeat(Math.max(1, 104 - `${base}/${socket}`.length + 1)));
   t.teardown(() => rmSync(dataDir, { recursive: true, maxRetries: 20 }));

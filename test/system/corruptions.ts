@@ -3,12 +3,12 @@ import type { AddressInfo } from "node:net";
 import type { Test } from "tap";
 import { type RawData, WebSocket, WebSocketServer } from "ws";
 
-/** A server that does nothing wrong. */
+/** Simulates a server without faults. */
 export const asIs: Corrupt = ({ text }) => [text];
 
 /**
- * Leaves a viewer out of a moderator's second list, and pushes them when the client waits, as
- * a node does that waited too long for another.
+ * Omits a viewer from a moderator's second list, and pushes the viewer before the next pong, like a
+ * node that waited too long for another.
  */
 export function namingLate(): Corrupt {
   let lists = 0;
@@ -27,7 +27,7 @@ export function namingLate(): Corrupt {
   };
 }
 
-/** Holds back the answer to a vote until its push has passed. */
+/** Holds back the answer to a vote until the vote's push has been sent. */
 function swapping(): Corrupt {
   let held: string[] = [];
   return ({ name, command, to, text }) => {
@@ -37,7 +37,7 @@ function swapping(): Corrupt {
   };
 }
 
-/** What a server may do wrong in the row of question.vote, and how the report names it. */
+/** Possible faults of a server in the row of question.vote, and how the report describes them. */
 export const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
   "a push is lost": {
     corrupt: ({ name, to, text }) =>
@@ -127,21 +127,21 @@ export const corruptions: Record<string, { corrupt: Corrupt; says: RegExp }> = {
   },
 };
 
-/** A frame of the server, and to whom it goes. */
+/** A frame from the server, and its recipient. */
 interface Passing {
   name: string;
-  /** The frame, parsed and as text. */
+  /** The frame as parsed JSON, and as text. */
   frame: [string, ...unknown[]];
   text: string;
-  /** The audience whose token logged the connection in; `stranger` without one. */
+  /** The audience whose token the connection used to log in; `stranger` if none. */
   to: string;
-  /** The last command of the connection. */
+  /** The last command sent over the connection. */
   command: string;
   /** Sends a text to all connections of an audience. */
   readonly send: (audience: string, text: string) => void;
 }
 
-/** @returns the texts that the client gets in place of a frame. */
+/** @returns the texts that the client receives instead of a frame. */
 export type Corrupt = (passing: Passing) => readonly string[];
 
 interface Line {
@@ -150,7 +150,7 @@ interface Line {
   command: string;
 }
 
-/** The audience of a token of the suite: what follows the last dash of its uid. */
+/** Extracts the audience from a token of the suite: the part after the last dash of its uid. */
 function audienceOf(text: string): string | undefined {
   const [action, payload] = JSON.parse(text) as [string, { token: string }];
   if (action !== "authenticate") return undefined;
@@ -160,11 +160,10 @@ function audienceOf(text: string): string | undefined {
 }
 
 /**
- * Starts a proxy before a server, which corrupts what the server sends over websockets. It
- * ends with the test.
- * @param port of the server.
- * @param busy how many requests are answered with a 429 before the first one passes.
- * @returns its address.
+ * Starts a proxy that corrupts what a server sends over websockets. It ends with the test.
+ * @param port the server's port.
+ * @param busy the number of requests to answer with 429 before the first one passes.
+ * @returns the proxy's address.
  */
 export async function startCorrupting(
   t: Test,
@@ -208,7 +207,7 @@ export async function startCorrupting(
   };
 
   const sockets = new WebSocketServer({ noServer: true });
-  // A busy machine may notice late that a connection has ended for want of requests.
+  // A busy machine may be slow to notice that the server has closed an idle connection.
   const options = { keepAliveTimeout: 600_000 };
   const server = createServer(options, (incoming, outgoing) => {
     const { method, url: path, headers } = incoming;

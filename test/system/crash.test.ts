@@ -21,59 +21,60 @@ import { NIGHT } from "../support/night.js";
 import { testdir } from "../support/testdir.js";
 import { type Answer, pathOf, request, upload } from "./requests.js";
 
-// Kills servers and commands while they write, and expects all that they had answered.
+// Kills servers and commands while they write, then checks that everything they acknowledged is
+// still there.
 
 const { ROUNDS, SEED } = process.env;
 const seed = Number(SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-/** A thing as the interface shows it, or that there is none. */
+/** The state of an object as shown by the API, or `gone` if it does not exist. */
 type State = Record<string, unknown> | "gone";
 
 /**
- * One thing that is written to, by one client at a time: what the last answer
- * said of it, and what a write without an answer may have made of it.
+ * An object that one client at a time writes to: its state in the last answer, and the state that
+ * an unanswered write may have produced.
  */
 interface Thing<S = State> {
   sure: S;
   maybe?: S | undefined;
 }
 
-/** A user who uploads once, and may be erased. */
+/** A user who uploads once, and may then be erased. */
 interface UserThing extends Thing<"there" | "gone"> {
   /**
-   * Whether it ever was there. The name of one that never was may be in what
-   * SQLite had begun to write: it was not erased.
+   * Whether the user ever existed. Otherwise, the name may remain in what SQLite had begun to
+   * write, since it was never erased.
    */
   was: boolean;
 }
 
-/** An upload that was answered. */
+/** An upload that received an answer. */
 interface Uploaded {
   path: string;
-  /** Which of the files it is. */
+  /** The name of the uploaded file. */
   file: string;
   round: number;
 }
 
-/** All requests to a server, with its answers: what it has to know after a crash. */
+/** All requests to a server and their answers, which determine what the server must know after a crash. */
 class Model {
   readonly rooms = new Map<string, Thing>();
-  /** Rooms whose creation was not answered, by their names. */
+  /** Rooms whose creation received no answer, by name. */
   readonly creating = new Map<string, Record<string, unknown>>();
   readonly users = new Map<string, UserThing>();
   readonly uploads: Uploaded[] = [];
-  /** Uploads without an answer: their links are unknown. */
-  lostUploads = 0;
+  /** Most files that uploads without an answer have left. Their links are unknown. */
+  lostFiles = 0;
   world: Thing = { sure: "gone" };
   key: Thing<WorldKey> | undefined;
   answered = 0;
   doubtful = 0;
 
   /**
-   * Does a write: before it, both outcomes are possible; after its answer, one.
-   * @param send gives true when it was done, false when it was refused, and
-   *   throws when no answer came.
-   * @returns whether an answer came.
+   * Performs a write. Until it is answered, both outcomes are possible.
+   * @param send returns true if the write succeeded, false if it was refused, and throws if there
+   * was no answer.
+   * @returns whether there was an answer.
    */
   async write<S>(thing: Thing<S>, next: S, send: () => Promise<boolean>): Promise<boolean> {
     thing.maybe = next;
@@ -90,7 +91,7 @@ class Model {
   }
 }
 
-/** A thing is what it must be, or may be: never a mixture, never anything else. */
+/** Whether an object is in its last known or its possible state, and not in any other or mixed state. */
 function settle<S>(thing: Thing<S>, found: S): boolean {
   const { sure, maybe } = thing;
   const ok =
@@ -100,22 +101,21 @@ function settle<S>(thing: Thing<S>, found: S): boolean {
   return ok;
 }
 
-/** No answer came, or half of one. */
+/** Whether there was no answer, or only a part of one. */
 function isLost(error: unknown): boolean {
   const { name, message } = error as Error;
   return name === "TypeError" && /fetch failed|terminated|network|closed/i.test(message);
 }
 
-/** The world that all write to; another has its keys changed all the time. */
+/** The world to which all clients write, and a world whose keys change constantly. */
 const WORLD = "sample";
 const ROTATED = "rotated";
 
-/** Where clients reach the first, as uploads go by the host. */
+/** The host name of the first world, because uploads are assigned by host name. */
 const DOMAIN = "127.0.0.1";
 
 const ALL = { traits: ["admin", "api"] };
 
-/** What is uploaded, by name. */
 const FILES_SENT: Record<string, Buffer> = {
   "small.pdf": Buffer.from(PDF),
   "large.pdf": Buffer.from(PDF.padEnd(1_500_000, "large ")),
@@ -123,7 +123,10 @@ const FILES_SENT: Record<string, Buffer> = {
   "large.png": await images.png(1200, 900),
 };
 
-/** Sends a request to a server, with a token of a key. */
+/** Returns how many files the server keeps of one that is sent: a large picture has a preview. */
+const keptFiles = (file: string): number => (file === "large.png" ? 2 : 1);
+
+/** Sends a request to a server, with a token signed with a key. */
 const ask = (
   address: string,
   key: WorldKey,
@@ -133,7 +136,7 @@ const ask = (
 
 let serial = 0;
 
-/** One client that writes, one request after the other, until no answer comes. */
+/** A client that writes, one request at a time, until a request is not answered. */
 class Writer {
   #over = false;
   readonly #mine: string[] = [];
@@ -147,7 +150,7 @@ class Writer {
     readonly kind: "rooms" | "uploads" | "world" | "keys",
   ) {}
 
-  /** Lets it end after the request under way. */
+  /** Stops it after the request in flight. */
   stop(): void {
     this.#over = true;
   }
@@ -175,7 +178,7 @@ class Writer {
     }
   }
 
-  /** @returns whether it was done; a 503 says for sure that it was not. */
+  /** @returns whether the write succeeded. A 503 guarantees that it did not. */
   async #send(
     path: string,
     method: string,
@@ -290,7 +293,7 @@ class Writer {
       user.was = true;
       return true;
     });
-    if (!answered) model.lostUploads++;
+    if (!answered) model.lostFiles += keptFiles(file);
     return answered;
   }
 
@@ -308,7 +311,6 @@ class Writer {
 
 type Found = Record<string, unknown> & { id: string; name: string };
 
-/** All rooms of the world, page by page. */
 async function allRooms(address: string, key: WorldKey): Promise<Found[]> {
   const rooms: Found[] = [];
   for (let page = 1; ; page++) {
@@ -322,25 +324,25 @@ async function allRooms(address: string, key: WorldKey): Promise<Found[]> {
 
 const digest = (bytes: Uint8Array) => createHash("sha256").update(bytes).digest("hex");
 
-/** Images are encoded again: each request for one must get the bytes that the first got. */
+/** Digests by file name. Images are re-encoded, so the first answer determines the digest of all later ones. */
 const known = new Map(
   Object.entries(FILES_SENT)
     .filter(([name]) => name.endsWith(".pdf"))
     .map(([name, bytes]) => [name, digest(bytes)]),
 );
 
-/** Whether a server knows all that it answered, and nothing that is half of something. */
+/** Checks that a server knows everything it acknowledged, and nothing partial. */
 class Verifier {
   constructor(
     readonly t: Test,
     readonly model: Model,
     readonly dataDir: string,
     readonly key: WorldKey,
-    /** How many files the demo has. */
+    /** Number of files in the demo. */
     readonly demoFiles: number,
   ) {}
 
-  /** @param since the round from which on uploads are looked at, one by one. */
+  /** @param since the first round whose uploads are checked one by one. */
   async verify(address: string, since: number, name: string): Promise<void> {
     const faults = [
       ...(await this.#rooms(address)),
@@ -366,7 +368,7 @@ class Verifier {
         const was = JSON.stringify({ sure, maybe, state });
         faults.push(`the room ${id}: ${was}`);
       }
-      // What is gone stays gone, and is asked for no more.
+      // Deleted objects stay deleted, so they are not checked again.
       if (state === "gone") model.rooms.delete(id);
       found.delete(id);
     }
@@ -434,12 +436,12 @@ class Verifier {
       thing.was ||= thing.sure === "there";
     }
     for (const uid of there) {
-      // The people of the demo were there before.
+      // The demo's users already existed.
       if (!uid.startsWith("demo-")) faults.push(`an unknown user: ${uid}`);
     }
     const gone = [...users].filter(([, { sure }]) => sure === "gone");
     const names = gone.filter(([, { was }]) => was).map(([uid]) => uid);
-    // A server that was just started sees to it in its own time.
+    // After a start, the server erases pending data in the background.
     const deadline = performance.now() + 60_000;
     let left = names;
     await until(async () => {
@@ -458,8 +460,9 @@ class Verifier {
     const args = ["check", "--json"];
     const { code, stdout } = await foyerProcess(this.t, this.dataDir, args);
     const found = JSON.parse(stdout) as { files: number; findings: unknown[] };
-    const least = this.demoFiles + model.uploads.length;
-    const most = least + model.lostUploads;
+    const answered = model.uploads.map(({ file }) => keptFiles(file));
+    const least = answered.reduce((sum, count) => sum + count, this.demoFiles);
+    const most = least + model.lostFiles;
     return [
       ...(code === 0 ? [] : [JSON.stringify(found.findings)]),
       ...(found.files >= least && found.files <= most
@@ -469,10 +472,10 @@ class Verifier {
   }
 }
 
-// Kills servers while they write, and asks them afterwards for all that they
-// had answered. `ROUNDS` and `SEED` choose others.
+// Kills servers while they write, then checks everything that they acknowledged. `ROUNDS` and
+// `SEED` override the defaults.
 
-/** Who dies in a round. */
+/** The process that is killed in a round. */
 const VICTIMS = [
   "the only server",
   "the first of two servers",
@@ -483,11 +486,11 @@ const VICTIMS = [
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** The writers: most write rooms and files, as in practice. */
+/** The kinds of writers. As in practice, most write rooms and files. */
 const MOST = ["rooms", "uploads", "rooms", "uploads", "rooms", "uploads"] as const;
 const KINDS = [...MOST, "world", "keys"] as const;
 
-/** The workers that were said to serve. */
+/** Returns the workers that the log reports as listening. */
 const workersOf = ({ said }: ServerProcess): number[] =>
   said.stdout
     .split("\n")
@@ -544,7 +547,7 @@ void t.test(`servers are killed, SEED=${seed}`, async (t) => {
     await pause(random.below(500));
     const pid = survives ? random.pick(workersOf(server)) : server.pid;
     process.kill(pid, "SIGKILL");
-    // Who still gets answers goes on for a while.
+    // Clients of a surviving process keep writing for a while.
     if (second || survives) await pause(100);
     for (const client of clients) client.stop();
     await over;
@@ -561,7 +564,7 @@ void t.test(`servers are killed, SEED=${seed}`, async (t) => {
       server = await startFoyer(t, dataDir);
     }
     const name = `${round}: ${victim}`;
-    // What the dead one had answered is known to the one that lives, too.
+    // A surviving process also knows what the killed one acknowledged.
     const { address } = second ?? server;
     await verifier.verify(address, round - 1, name);
     for (const one of [server, second]) {
@@ -575,25 +578,25 @@ void t.test(`servers are killed, SEED=${seed}`, async (t) => {
   );
 });
 
-// Kills commands in the middle of their work: what they were to do is done
-// wholly or not at all, and the same command can simply be given again.
+// Kills commands while they run. Each must take effect completely or not at all, and must succeed
+// when repeated.
 
 const ROOMS = 2000;
 const FILES = 40;
 
-/** What a round begins with; each has a copy of its own of what it changes. */
+/** The folders of a round. Each round has its own copy of everything it changes. */
 interface Place {
   /** The folder that the command works on. */
   dataDir: string;
-  /** For what it writes elsewhere. */
+  /** A folder for other output. */
   out: string;
 }
 
 interface Case {
-  /** Which of the templates the folder is a copy of. */
+  /** The template that the folder is copied from. */
   template: "full" | "none";
   args: (place: Place) => string[];
-  /** Whether it was done in spite of all; and that it was not done by half. */
+  /** Returns whether the command took effect despite being killed. Checks that it did not take effect partially. */
   judge: (t: Test, place: Place) => Promise<boolean>;
 }
 
@@ -632,7 +635,7 @@ const cases: Record<string, Case> = {
         await whole(t, dataDir);
         return true;
       }
-      // It was killed before it had begun, or while it was under way.
+      // It was killed before or during the restore.
       t.match(first.stderr, /^foyer: .*(there is no database in|a restore into it) .*\n$/);
       const again = await foyerProcess(t, dataDir, ["restore", archive]);
       t.equal(again.code, 0, again.stderr);
@@ -701,13 +704,13 @@ async function check(t: Test, dataDir: string) {
   return JSON.parse(stdout) as { worlds: number; files: number };
 }
 
-/** The id of one of the files of a folder, by its name. */
+/** Returns the id of one of the files in a folder. */
 const oneOf = (dataDir: string) => readdirSync(join(dataDir, "media/pub/full"))[0]!.split(".")[0]!;
 
 const whole = async (t: Test, dataDir: string) =>
   t.match(await check(t, dataDir), { worlds: 1, rooms: ROOMS, files: FILES });
 
-/** A world with many rooms and files. */
+/** Creates a world with many rooms and files. */
 async function furnish(dataDir: string): Promise<void> {
   const store = openSqliteStore(dataDir);
   const files = new LocalFiles(dataDir);
@@ -751,8 +754,8 @@ void t.test(`commands are killed, SEED=${seed}`, commands, async (t) => {
 
   const random = new Random(seed);
   const names = Object.keys(cases);
-  /** How long each takes when it is let alone, in milliseconds. */
-  const takes = new Map<string, number>();
+  /** Duration of each command when it is not interrupted, in milliseconds. */
+  const durations = new Map<string, number>();
   const done: Record<string, string> = {};
   const place = (name: string): Place => {
     const root = join(side, "round");
@@ -767,16 +770,16 @@ void t.test(`commands are killed, SEED=${seed}`, commands, async (t) => {
   for (let round = 0; round < rounds; round++) {
     const name = names[round % names.length]!;
     const { args, judge } = cases[name]!;
-    if (!takes.has(name)) {
+    if (!durations.has(name)) {
       const { dataDir, out } = place(name);
       const started = performance.now();
       const { code, stderr } = await foyerProcess(t, dataDir, args({ dataDir, out }));
-      takes.set(name, performance.now() - started);
+      durations.set(name, performance.now() - started);
       t.equal(code, 0, stderr);
     }
     const here = place(name);
-    // The first third is the start of the process.
-    const moment = takes.get(name)! * (0.3 + 0.8 * random.next());
+    // The first third is the startup of the process.
+    const moment = durations.get(name)! * (0.3 + 0.8 * random.next());
     const running = spawnFoyer(t, args(here), { DATA_DIR: here.dataDir });
     await new Promise((resolve) => setTimeout(resolve, moment));
     running.signal("SIGKILL");

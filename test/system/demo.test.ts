@@ -24,7 +24,7 @@ void t.test("the stream has an address for pages of any origin", async (t) => {
     [{ WORKERS: "2" }, undefined],
   ] as [Record<string, string>, string?][]) {
     const server = await startServer(t, { processes: 1, dataDir, args: ["--demo"], env });
-    // With PUBLIC_URL, only the log says which port it is.
+    // With PUBLIC_URL, only the log contains the port.
     const url = `${base ?? `http://127.0.0.1:${server.port}`}/demo/stream.m3u8`;
     const { stdout } = await server.command("world", "export", DEMO);
     t.match(stdout, `"hls_url":"${url}"`);
@@ -111,7 +111,7 @@ void t.test(
     const { content } = await visitor.next("chat.event");
     t.match(content, { type: "text", body: /train/ });
     const many = await Promise.all(Array.from({ length: 21 }, (_, i) => server.guest(i, DEMO)));
-    // They leave a crowd, and return when one user is left.
+    // The simulated people leave when it gets crowded, and return when one user is left.
     await until(async () => (await count()) === 22);
     for (const guest of many) guest.close();
     await until(async () => (await count()) > 1);
@@ -121,6 +121,18 @@ void t.test(
     t.equal((await server.processes[0]!.finished).code, 0);
   },
 );
+
+void t.test("calls of the demo, if the server has LiveKit", async (t) => {
+  const { store } = await startServer(t, { worlds: [] });
+  await ensureDemo(store, true);
+  const rooms = await store.rooms.all(DEMO, { page: 1, pageSize: 100 });
+  const modes = rooms.flatMap(({ value: { name, module_config } }) =>
+    module_config
+      .filter(({ type }) => type === "call.native")
+      .map(({ config }) => [name, (config as { mode: string }).mode]),
+  );
+  t.same(Object.fromEntries(modes), { Hallway: "call", Workshop: "stage" });
+});
 
 void t.test("an event under way", async (t) => {
   const { store } = await startServer(t, { worlds: [] });

@@ -9,24 +9,27 @@ import { WebSocket, WebSocketServer } from "ws";
 import { parse, parseAllDocuments } from "yaml";
 import { loadConfig, variables } from "../../config.js";
 import type { Json } from "../../conformance/client.js";
+import { LiveKit } from "../../plugins/calls/livekit.js";
 import { admin, keyOf, tokenOf, until } from "../support/helper.js";
 import { startServer } from "../support/server.js";
+import { findLiveKit, LIVEKIT_VERSION, noLiveKit } from "../support/servers/livekit.js";
 import { freePort } from "../support/servers/port.js";
 
-// The files of deploy, of which a mistake would show only where they run, and the proxies of
-// docs/proxy.md.
+// Checks the files in deploy, whose mistakes would otherwise only show in production, and the
+// proxies in docs/proxy.md.
 
 const read = (path: string) =>
   readFileSync(fileURLToPath(new URL(`../../../${path}`, import.meta.url)), "utf8");
 
 type Variables = Record<string, string>;
 
-/** What Compose puts in place of `${NAME:?}`: the name itself. */
+/** Parses a Compose file. Replaces `${NAME:?}` with the name itself. */
 const composeOf = (path: string): Json =>
   parse(read(path).replace(/\$\{(\w+):\?\}/g, "$1"), { merge: true });
 
 const nodes = composeOf("deploy/nodes/compose.yaml");
 const single = composeOf("deploy/compose.yaml");
+const calls = composeOf("deploy/calls/compose.yaml");
 const node = nodes.services["node-1"];
 const env: Variables = node.environment;
 
@@ -37,7 +40,7 @@ const manifests = new Map<unknown, Json>(
   ]),
 );
 
-/** The value of a Kubernetes object at a path, which must be there. */
+/** Returns the value at a path of a Kubernetes object. Fails if it is missing. */
 function at(kind: string, path: string): Json {
   const value = path.split(".").reduce((part, key) => part?.[key], manifests.get(kind));
   if (value === undefined) throw new Error(`${kind} has no ${path}`);
@@ -52,7 +55,7 @@ const imageEnv = Object.fromEntries(
   [...dockerfile.matchAll(/^(?:ENV)? +(\w+)=(\S+)/gm)].map(([, name, value]) => [name!, value!]),
 );
 
-/** What is no variable of Foyer, but read by a library of it or by Node.js. */
+/** Variables that are read by Foyer's libraries or Node.js, not by Foyer. */
 const others = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "NODE_ENV"];
 
 const unit = read("deploy/foyer.service");
@@ -60,6 +63,10 @@ const unit = read("deploy/foyer.service");
 const cases: Record<string, Variables> = {
   "the image": imageEnv,
   "deploy/compose.yaml": single.services.foyer.environment,
+  "deploy/calls/compose.yaml": {
+    ...calls.services.foyer.environment,
+    LIVEKIT_API_SECRET: "x".repeat(64),
+  },
   "deploy/nodes/compose.yaml": env,
   "deploy/nodes/kubernetes.yaml": {
     ...at("ConfigMap", "data"),
@@ -172,6 +179,51 @@ void t.test("the proxies know the nodes and their pages", async (t) => {
   t.equal(`https://${host}`, at("ConfigMap", "data.PUBLIC_URL"));
 });
 
+void t.test("the files of deploy/calls fit", async (t) => {
+  const { foyer, livekit, caddy } = calls.services;
+  const kubernetes = new Map<string, Json>(
+    parseAllDocuments(read("deploy/calls/kubernetes.yaml")).map((document) => [
+      String(document.get("kind")),
+      document.toJS(),
+    ]),
+  );
+  const settings: Record<string, { config: Json; keys: Record<string, unknown> }> = {
+    compose: {
+      config: parse(livekit.environment.LIVEKIT_CONFIG),
+      keys: parse(livekit.environment.LIVEKIT_KEYS),
+    },
+    systemd: { config: parse(read("deploy/calls/livekit.yaml")), keys: { foyer: "x" } },
+    kubernetes: {
+      config: parse(kubernetes.get("ConfigMap").data.LIVEKIT_CONFIG),
+      keys: parse(kubernetes.get("Secret").stringData.LIVEKIT_KEYS),
+    },
+  };
+  for (const [name, { config, keys }] of Object.entries(settings)) {
+    t.type(keys[foyer.environment.LIVEKIT_API_KEY], "string", name);
+    t.equal(config.webhook.api_key, foyer.environment.LIVEKIT_API_KEY, name);
+    for (const url of config.webhook.urls) {
+      t.equal(new URL(url).pathname, "/api/v1/calls/livekit/", name);
+    }
+    t.strictSame([config.rtc.tcp_port, config.rtc.udp_port], [7881, 7882]);
+    t.match(
+      config.turn,
+      { enabled: true, domain: /./, udp_port: 3478 },
+      "a STUN server of its own",
+    );
+  }
+  t.strictSame(livekit.ports, ["7881:7881", "7882:7882/udp", "3478:3478/udp"]);
+  t.equal(foyer.environment.LIVEKIT_API_URL, `http://livekit:${settings.compose!.config.port}`);
+  t.equal(foyer.environment.LIVEKIT_API_SECRET, settings.compose!.keys.foyer);
+  t.equal(foyer.environment.LIVEKIT_URL, `wss://${caddy.environment.CALLS_DOMAIN}`);
+  t.match(read("deploy/calls/Caddyfile"), `reverse_proxy livekit:${settings.compose!.config.port}`);
+  const container = kubernetes.get("Deployment").spec.template.spec.containers[0];
+  t.equal(container.image, livekit.image);
+  const [head = ""] = read("deploy/calls/compose.yaml").split("\nname:");
+  for (const [, name] of read("deploy/calls/compose.yaml").matchAll(/\$\{(\w+)/g)) {
+    t.ok(head.includes(`${name!}=`), name!);
+  }
+});
+
 void t.test("the pods of deploy/nodes/kubernetes.yaml fit", async (t) => {
   const labels = at("Deployment", "spec.template.metadata.labels");
   t.same(at("Service", "spec.selector"), labels);
@@ -195,7 +247,7 @@ void t.test("the pods of deploy/nodes/kubernetes.yaml fit", async (t) => {
     runAsGroup: Number(group),
     fsGroup: Number(group),
   });
-  // A rollout replaces one pod after another.
+  // Pods are replaced one at a time.
   const strategy = at("Deployment", "spec.strategy");
   t.match(strategy, { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
   const namespace = at("Namespace", "metadata.name");
@@ -207,7 +259,7 @@ void t.test("the pods of deploy/nodes/kubernetes.yaml fit", async (t) => {
 
 void t.test("images and the tools that CI installs are pinned", async (t) => {
   const images = [
-    ...[nodes, single].flatMap(({ services }) =>
+    ...[nodes, single, calls].flatMap(({ services }) =>
       Object.values<Json>(services).map(({ image = "" }): string => image),
     ),
     ...[...dockerfile.matchAll(/^FROM (\S+)/gm)].map(([, image]) => image!),
@@ -220,11 +272,14 @@ void t.test("images and the tools that CI installs are pinned", async (t) => {
   const [, version] = /VERSITYGW_VERSION=(\S+)/.exec(read(".ci/run"))!;
   t.match(read("test/support/servers/s3.ts"), `versitygw@${version}`);
   t.equal(nodes.services.s3.image, `versity/versitygw:${version}`);
+  const [, livekit] = /LIVEKIT_VERSION=(\S+)/.exec(read(".ci/run"))!;
+  t.equal(livekit, LIVEKIT_VERSION);
+  t.equal(calls.services.livekit.image, `livekit/livekit-server:${livekit}`);
 });
 
 void t.test("a stop may take as long as it needs", async (t) => {
   const stop = loadConfig({}).drainTimeoutsMs.stop / 1000;
-  for (const { stop_grace_period } of [node, single.services.foyer]) {
+  for (const { stop_grace_period } of [node, single.services.foyer, calls.services.foyer]) {
     t.ok(parseInt(stop_grace_period) > stop);
   }
   const pause = at("Deployment", `${CONTAINER}.lifecycle.preStop.exec.command.1`);
@@ -234,13 +289,13 @@ void t.test("a stop may take as long as it needs", async (t) => {
 
 const page = read("docs/proxy.md");
 
-/** The first program of a section of the page in a language. */
+/** Returns the first program in a given language from a section of the page. */
 const programOf = (section: string, language: string): string =>
   new RegExp(`^## ${section}\\n(?:(?!^## ).)*?^\`\`\`${language}\\n(.*?)^\`\`\``, "ms").exec(
     page,
   )![1]!;
 
-/** Replaces text that must be there. */
+/** Replaces text. Fails if it is missing. */
 const put = (text: string, from: string | RegExp, to: string): string => {
   const replaced = text.replace(from, to);
   if (replaced === text) throw new Error(`docs/proxy.md has no ${from}`);
@@ -248,17 +303,17 @@ const put = (text: string, from: string | RegExp, to: string): string => {
 };
 
 interface Proxy {
-  /** Where it listens. */
+  /** The port on which it listens. */
   port: number;
-  /** Makes it read its settings again, and waits until it uses them. */
+  /** Makes it reload its settings, and waits until they are in effect. */
   reload(): Promise<void>;
 }
 
 interface ProxyProgram {
   /**
-   * Starts it with the settings of docs/proxy.md, without TLS.
+   * Starts it with the settings from docs/proxy.md, without TLS.
    * @param upstream the port of Foyer.
-   * @param more settings of the server, such as a shorter timeout.
+   * @param more additional server settings, such as a shorter timeout.
    */
   start(t: Test, upstream: number, more?: string): Promise<Proxy>;
 }
@@ -268,24 +323,26 @@ const pathTo = (name: string): string | undefined =>
     .map((folder) => join(folder, name))
     .find((path) => existsSync(path));
 
-/** Options of a test that needs a program. */
-const unlessHere = (name: string) => ({ skip: !pathTo(name) && `${name} is not installed` });
+/** Returns the options of a test that requires a program. */
+const skipUnlessInstalled = (name: string) => ({
+  skip: !pathTo(name) && `${name} is not installed`,
+});
 
-/** A folder for one program. The path of a socket in it may be 107 bytes long. */
+/** Creates a folder for one program. It is short, because socket paths are limited to 107 bytes. */
 function homeOf(t: Test): string {
   const home = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(() => rmSync(home, { recursive: true, force: true }));
   return home;
 }
 
-/** Starts a program that ends with the test, and waits until its port is open. */
+/** Starts a program, and waits until its port is open. The program ends with the test. */
 async function run(
   t: Test,
   port: number,
   [path, ...args]: [string, ...string[]],
   home: string,
 ): Promise<number> {
-  // By way of env, as tap puts a loader into the environment of every child.
+  // Through `env`, because tap injects a loader into the environment of every child.
   const words = ["-i", `HOME=${home}`, path, ...args];
   const child = spawn("env", words, { stdio: ["ignore", "ignore", "pipe"] });
   let said = "";
@@ -344,7 +401,7 @@ const caddy: ProxyProgram = {
   },
 };
 
-/** Starts Caddy with a Caddyfile of deploy, with other upstreams. */
+/** Starts Caddy with a Caddyfile from deploy, with its upstreams replaced. */
 const startDeployed = (t: Test, path: string, upstreams: readonly number[]): Promise<Proxy> => {
   const site = read(`deploy/${path}`);
   const addresses = upstreams.map((port) => `127.0.0.1:${port}`).join(" ");
@@ -375,9 +432,57 @@ async function startCaddy(t: Test, site: string): Promise<Proxy> {
   };
 }
 
+void t.test(
+  "Foyer and LiveKit behind one Caddy",
+  { skip: skipUnlessInstalled("caddy").skip || noLiveKit },
+  async (t) => {
+    const home = homeOf(t);
+    const ports = await Promise.all(Array.from({ length: 5 }, () => freePort()));
+    const [api, tcp, udp, turn, outside] = ports as [number, number, number, number, number];
+    const { port } = await startServer(t);
+    let settings = read("deploy/calls/livekit.yaml");
+    settings = put(settings, "port: 7880", `port: ${api}`);
+    settings = put(settings, "7881", String(tcp));
+    settings = put(settings, "7882", String(udp));
+    settings = put(settings, "3478", String(turn));
+    const file = join(home, "livekit.yaml");
+    writeFileSync(file, settings);
+    const secret = "0123456789".repeat(4);
+    const livekit = spawn(findLiveKit()!, ["--config", file, "--node-ip", "127.0.0.1"], {
+      env: { LIVEKIT_KEYS: `foyer: "${secret}"` },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const ended = once(livekit, "exit");
+    t.teardown(async () => {
+      livekit.kill("SIGKILL");
+      await ended;
+    });
+    let site = read("deploy/calls/Caddyfile");
+    site = put(site, "foyer:8375", `127.0.0.1:${port}`);
+    site = put(site, "livekit:7880", `127.0.0.1:${api}`);
+    site = put(site, "{$CALLS_DOMAIN}", `http://127.0.0.1:${outside}`);
+    const proxy = await startCaddy(t, site);
+    t.equal((await fetch(`http://127.0.0.1:${proxy.port}/healthz`)).status, 200);
+
+    const url = `ws://127.0.0.1:${outside}`;
+    const apiUrl = `http://127.0.0.1:${outside}`;
+    const engine = new LiveKit({ url, apiUrl, key: "foyer", secret });
+    t.teardown(() => engine.close());
+    await until(async () => (await engine.check()) === undefined);
+    const person = { identity: "ann:1", name: "Ann", metadata: "{}", sources: [], hidden: false };
+    const { token } = await engine.join({ room: "fair/hall", ...person, expires: Infinity });
+    const socket = new WebSocket(`${url}/rtc?access_token=${token}&protocol=9`);
+    t.teardown(() => socket.terminate());
+    const [joined] = (await once(socket, "message")) as [Buffer];
+    const servers = joined.toString("latin1").match(/\b(stun|turns?):[\w.:-]+/g);
+    t.strictSame(servers, [`turn:127.0.0.1:${turn}`], "browsers ask no server of others");
+    t.match(await engine.participants("fair/hall"), [{ identity: "ann:1" }]);
+  },
+);
+
 const proxies: Readonly<Record<string, ProxyProgram>> = { nginx, caddy };
 
-/** Foyer with a websocket that echoes, and what the websocket sees of its clients. */
+/** Starts Foyer with an echo websocket, which records what it sees of its clients. */
 async function upstream(t: Test) {
   const { app, port } = await startServer(t, { config: { trustProxy: ["127.0.0.1"] } });
   const sockets: {
@@ -386,14 +491,14 @@ async function upstream(t: Test) {
     forwardedFor: string | undefined;
   }[] = [];
   const server = new WebSocketServer({ noServer: true });
-  // What counts here is the way to the server, so it answers each path alike.
+  // Answers every path alike, because only the proxying matters here.
   app.server.removeAllListeners("upgrade");
   app.server.on("upgrade", (request, stream, head) => {
     server.handleUpgrade(request, stream, head, (socket) => {
       const forwardedFor = request.headers["x-forwarded-for"];
       const { url } = request;
       sockets.push({ socket, url, forwardedFor: forwardedFor?.toString() });
-      // On a reload, Caddy 2.6 sends a frame that breaks the protocol: it is not masked.
+      // On a reload, Caddy 2.6 violates the protocol by sending an unmasked frame.
       socket.on("error", () => {});
       socket.on("message", (data: Buffer) => socket.send(data.toString()));
     });
@@ -401,7 +506,7 @@ async function upstream(t: Test) {
   return { app, sockets, port };
 }
 
-/** A client of the echo, which counts the pings that it gets. */
+/** Connects a client to the echo websocket. The client counts the pings it receives. */
 async function client(t: Test, { port }: Proxy, below = "") {
   const url = `ws://127.0.0.1:${port}${below}/ws/world/demo/`;
   const socket = new WebSocket(url, { headers: { "X-Forwarded-For": "192.0.2.1" } });
@@ -419,7 +524,7 @@ async function client(t: Test, { port }: Proxy, below = "") {
 }
 
 for (const [name, program] of Object.entries(proxies)) {
-  void t.test(`${name}, as docs/proxy.md sets it up`, unlessHere(name), async (t) => {
+  void t.test(`${name}, as docs/proxy.md sets it up`, skipUnlessInstalled(name), async (t) => {
     const { app, sockets, port } = await upstream(t);
     const proxy = await program.start(t, port);
     const base = `http://127.0.0.1:${proxy.port}`;
@@ -478,7 +583,7 @@ for (const [name, program] of Object.entries(proxies)) {
         await echo("after");
         t.equal(socket.readyState, WebSocket.OPEN, "keeps websockets");
       }
-      // Caddy closes idle connections a little later, perhaps just as a request is sent on one.
+      // Caddy closes idle connections with some delay, possibly while a request is being sent.
       await until(() =>
         fetch(`${base}/healthz`).then(
           ({ ok }) => ok,
@@ -497,7 +602,7 @@ for (const [name, program] of Object.entries(proxies)) {
   });
 }
 
-void t.test("nginx, below a path", unlessHere("nginx"), async (t) => {
+void t.test("nginx, below a path", skipUnlessInstalled("nginx"), async (t) => {
   const { sockets, port } = await upstream(t);
   const proxy = await nginx.start(t, port, programOf("Below a path", "nginx"));
   const { echo } = await client(t, proxy, "/foyer");
@@ -505,25 +610,29 @@ void t.test("nginx, below a path", unlessHere("nginx"), async (t) => {
   t.equal(sockets[0]?.url, "/ws/world/demo/");
 });
 
-void t.test("nginx ends a silent connection, not a pinged one", unlessHere("nginx"), async (t) => {
-  const { sockets, port } = await upstream(t);
-  // By default, these are 60 s and 25 s. A busy machine may delay a ping.
-  const proxy = await nginx.start(t, port, "proxy_read_timeout 3s;");
-  const pinged = await client(t, proxy);
-  const { socket } = sockets[0]!;
-  const timer = setInterval(() => socket.ping(), 400);
-  t.teardown(() => clearInterval(timer));
-  const silent = await client(t, proxy);
-  t.equal(await silent.closed, 1006);
-  await until(() => pinged.seen.pings > 10);
-  await pinged.echo("still here");
-});
+void t.test(
+  "nginx ends a silent connection, not a pinged one",
+  skipUnlessInstalled("nginx"),
+  async (t) => {
+    const { sockets, port } = await upstream(t);
+    // The defaults are 60 s and 25 s. A busy machine may delay a ping.
+    const proxy = await nginx.start(t, port, "proxy_read_timeout 3s;");
+    const pinged = await client(t, proxy);
+    const { socket } = sockets[0]!;
+    const timer = setInterval(() => socket.ping(), 400);
+    t.teardown(() => clearInterval(timer));
+    const silent = await client(t, proxy);
+    t.equal(await silent.closed, 1006);
+    await until(() => pinged.seen.pings > 10);
+    await pinged.echo("still here");
+  },
+);
 
 for (const [path, nodes] of [
   ["Caddyfile", 1],
   ["nodes/Caddyfile", 2],
 ] as const) {
-  void t.test(`Caddy, as deploy/${path} sets it up`, unlessHere("caddy"), async (t) => {
+  void t.test(`Caddy, as deploy/${path} sets it up`, skipUnlessInstalled("caddy"), async (t) => {
     const servers = await Promise.all(Array.from({ length: nodes }, () => upstream(t)));
     const proxy = await startDeployed(
       t,
@@ -536,7 +645,7 @@ for (const [path, nodes] of [
     t.equal((await fetch(url)).status, 200);
     if (nodes === 1) return;
     for (const { app } of servers) await app.close();
-    // Until it has noticed, a request that finds them gone is a 502.
+    // Until the proxy notices, requests fail with 502.
     let refused = await fetch(url);
     await until(async () => (refused = await fetch(url)).status === 503);
     t.equal(refused.headers.get("retry-after"), "5");

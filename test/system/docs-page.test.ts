@@ -9,7 +9,7 @@ import { demo, startServer } from "../support/server.js";
 
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
-/** A proxy that hands on what is below `/foyer/`, without it. */
+/** Starts a proxy that strips the prefix `/foyer/` from paths. */
 async function proxyTo(t: Test, port: number): Promise<string> {
   const proxy = createServer(({ method, url = "", headers }, answer) => {
     if (!url.startsWith("/foyer/")) return void answer.writeHead(404).end();
@@ -64,7 +64,7 @@ void t.test("the pages of the documents in a browser", { skip }, async (t) => {
     t.equal(await page.title(), "Foyer API");
     t.equal(await page.locator(".topbar").count(), 0, "no bar with a logo");
 
-    // A token is given once; the world of the demo is there already.
+    // The token is entered once. The demo world is already filled in.
     await page.click("button.authorize");
     await page.fill(".auth-container input[aria-label='auth-bearer-value']", token);
     await page.click(".auth-container button[type=submit]");

@@ -8,22 +8,22 @@ import { conversation } from "../support/hostile-requests.js";
 import { converse } from "../support/hostile.js";
 import { demo, type Server, startServer } from "../support/server.js";
 
-// Hostile bytes over sockets. SEED=… repeats what was generated, RUNS=… generates more.
+// Sends hostile bytes over sockets. SEED=… repeats a generated run, and RUNS=… generates more.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.RUNS ?? 100);
 t.comment(`SEED=${seed} RUNS=${numRuns}`);
 
-/** After how many milliseconds it is enough, where no rate is documented. */
+/** Time limit of the generated runs if RUNS is not set, in milliseconds. */
 const TIME = process.env.RUNS === undefined ? 12_000 : 2 ** 31 - 1;
 
-/** How many have conversations at a time. */
+/** Number of concurrent conversations. */
 const LANES = 4;
 
-/** How large the server may become, in MiB; its heap is held to less than half of that. */
+/** Maximum memory of the server, in MiB. Its heap is limited to less than half of that. */
 const MAX_RSS = 512;
 
-/** A server with little memory, a world to attack and one that is left alone. */
+/** Starts a server with little memory, a world to attack, and one that is left alone. */
 async function start(t: Test, env: Record<string, string> = {}) {
   const server = await startServer(t, {
     processes: 1,
@@ -42,7 +42,7 @@ async function start(t: Test, env: Record<string, string> = {}) {
 const rssOf = ({ processes: [main] }: Server) =>
   Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${main!.pid}/status`, "utf8"))?.[1]) / 1024;
 
-/** Reads the same list until it is stopped. @returns stops it, and returns how often it read. */
+/** Reads the same list repeatedly. @returns a function that stops it and returns the number of reads. */
 function goodClient({ baseUrl }: Server): () => Promise<number> {
   let stopped = false;
   const read = (async () => {
@@ -75,7 +75,7 @@ void t.test("whatever comes over a socket", async (t) => {
       { seed: seed + lane, numRuns, interruptAfterTimeLimit: TIME },
     ),
   );
-  // Not by t.resolves, which says less of why.
+  // Not `t.resolves`, whose failures contain less detail.
   await Promise.all(lanes);
   const served = await stop();
   t.ok(served > 0, `a good client was served all the while, ${served} times`);
@@ -91,7 +91,7 @@ void t.test("whatever comes over a socket", async (t) => {
 void t.test("hundreds of slow clients, and fast ones", async (t) => {
   const server = await start(t, { REQUEST_TIMEOUT: "3" });
   const authorization = admin("demo");
-  // Something large to be slow with.
+  // A large file for the slow readers.
   const { headers, body } = fileForm("a.pdf", `${PDF}${"x".repeat(8e6)}`);
   const large = dial(t, server.port);
   large.send(
@@ -120,7 +120,7 @@ void t.test("hundreds of slow clients, and fast ones", async (t) => {
     const socket = connect(server.port, "127.0.0.1");
     t.teardown(() => socket.destroy());
     socket.on("error", () => {});
-    // It asks, and never reads.
+    // It sends a request, but never reads the answer.
     socket.pause();
     socket.write(unread);
     return socket;
@@ -153,7 +153,7 @@ void t.test("hundreds of slow clients, and fast ones", async (t) => {
       ),
     ),
   ];
-  // A byte now and then makes none of them faster.
+  // Trickling bytes does not extend the timeout.
   const drip = setInterval(() => slow.forEach((wire) => wire.send("1")), 400);
   t.teardown(() => clearInterval(drip));
   const answers = await Promise.all(slow.map((wire) => wire.answer()));

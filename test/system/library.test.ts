@@ -13,10 +13,11 @@ import { receiver } from "../support/receiver.js";
 import { demo, startServer } from "../support/server.js";
 import { testdir } from "../support/testdir.js";
 
-// foyer-server/testing, and the recipes of docs/integrate.md and docs/bots.md as they stand
-// there. `npm run test:clients` runs the bot in Python, and `.ci/package` those of docs/embed.md.
+// Tests foyer-server/testing, and the recipes from docs/integrate.md and docs/bots.md exactly as
+// printed. `npm run test:clients` runs the Python bot, and `.ci/package` the recipes from
+// docs/embed.md.
 
-/** The first block of a language after a heading. */
+/** Returns the first block of a language after a heading. */
 async function recipe(page: string, heading: string, language: string) {
   const text = await readFile(`docs/${page}`, "utf8");
   const part = text.split(`\n${heading}\n`)[1]!;
@@ -26,7 +27,7 @@ async function recipe(page: string, heading: string, language: string) {
 
 const JSON_TYPE = "Content-Type: application/json";
 
-/** Runs a program to its end. By way of env, as tap puts a loader into the environment. */
+/** Runs a program to completion. Uses `env`, because tap injects a loader into the environment. */
 const run = async (variables: Record<string, string>, ...command: string[]) => {
   const { PATH = "" } = process.env;
   const given = Object.entries({ PATH, ...variables });
@@ -35,7 +36,7 @@ const run = async (variables: Record<string, string>, ...command: string[]) => {
   return ended.stdout.trim();
 };
 
-/** Starts a program of Node.js, which ends with the test. @returns all that it prints. */
+/** Starts a Node.js program, which ends with the test. @returns its output so far. */
 function start(t: Test, ...args: string[]): { printed: string } {
   const child = spawn("env", ["-i", process.execPath, ...args]);
   t.teardown(() => child.kill("SIGKILL"));
@@ -171,7 +172,7 @@ void t.test("a bot with foyer-client", async (t) => {
     name: "Main stage",
     module_config: [{ type: "chat.native" }],
   });
-  // Where the name of the package resolves to itself.
+  // Inside the repository, where the package's name resolves to itself.
   const path = join(testdir(t), "bot.mjs");
   await writeFile(path, await recipe("bots.md", "## With foyer-client", "js"));
   const token = server.tokenOf({ world: "summit", uid: "clock-bot", traits: ["admin", "api"] });
@@ -188,7 +189,7 @@ void t.test("a bot with foyer-client", async (t) => {
   await live.connected();
   const chat = live.channel(room.id);
   await chat.join();
-  // The bot may say where it is before it listens.
+  // The bot may print its room before it listens.
   const asks = setInterval(() => void chat.send("!time").catch(() => {}), 500);
   t.teardown(() => clearInterval(asks));
   for await (const { content, sender } of chat) {
@@ -236,7 +237,7 @@ void t.test("a server for tests", async (t) => {
     t.equal(await get("demo", token), status, name);
   }
 
-  // A token is of the key that the world has now.
+  // Tokens are signed with the world's current key.
   const old = await server.token("demo");
   const key = { issuer: "me", audience: "us", secret: "x".repeat(32) };
   const body = JSON.stringify({ config: { JWT_secrets: [key] } });

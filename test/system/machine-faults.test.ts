@@ -42,17 +42,17 @@ import { mountDisk, noMount } from "../support/small-disk.js";
 import { testdir } from "../support/testdir.js";
 import { pathOf, request, statusOf, upload } from "./requests.js";
 
-// The clock of the machine is set, under a server that runs.
+// Sets the machine's clock while a server is running.
 
-// The disk itself fails, by real means: a small one, and a tracer between the
-// server and the system that lets calls fail, and tells their order.
+// Makes the disk itself fail, using a small disk, and a tracer that makes system calls fail and
+// records their order.
 
 const MIB = 1024 * 1024;
 const isRoot = process.getuid?.() === 0;
 
 type Body = { count?: number; detail?: string };
 
-/** Asks for the rooms, or creates one. */
+/** Lists the rooms, or creates one. */
 async function call(server: ServerProcess, body?: unknown) {
   const method = body === undefined ? "GET" : "POST";
   const answer = await request(server, "sample/rooms/", method, body);
@@ -61,7 +61,7 @@ async function call(server: ServerProcess, body?: unknown) {
 
 const sendFile = (...file: Parameters<typeof upload>): Promise<number> => statusOf(upload(...file));
 
-/** Leaves no room on it. @returns a function that makes some again. */
+/** Fills a disk. @returns a function that frees the space. */
 function fill(disk: string): () => void {
   const path = join(disk, "filler");
   for (let size = MIB; size >= 512; size /= 2) {
@@ -88,7 +88,7 @@ void t.test("a disk that is full, and has room again", { skip: noMount() }, asyn
   let last = await call(server, room);
   for (; last.status === 201; last = await call(server, room)) made++;
   t.equal(last.status, 503);
-  t.match(last.body.detail, /no room on the disk/);
+  t.match(last.body.detail, /disk is full/);
   t.match(await call(server), { status: 200, body: { count: made } });
   const kept = await finished(dataDir);
   const large = Buffer.alloc(9 * MIB);
@@ -99,7 +99,7 @@ void t.test("a disk that is full, and has room again", { skip: noMount() }, asyn
     [png, "a.png"],
   ] as const) {
     const got = await upload(server, bytes, name);
-    t.match(got, { status: 503, body: { detail: /no room on the disk/ } });
+    t.match(got, { status: 503, body: { detail: /disk is full/ } });
     t.match(got.retryAfter, /^\d+$/);
     t.strictSame(await unfinished(dataDir), [], name);
   }
@@ -129,7 +129,7 @@ const traced = {
     (spawnSync("strace", ["-V"]).status !== 0 && "there is no strace"),
 };
 
-/** Traces a process until it is let go. */
+/** Traces a process. @returns a function that detaches the tracer. */
 async function trace(t: Test, pid: number, ...args: string[]) {
   const child = spawn("strace", ["-f", "-p", String(pid), ...args], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -174,7 +174,7 @@ void t.test("a disk with faults", traced, async (t) => {
 void t.test("the order in which an upload goes to the disk", traced, async (t) => {
   const folder = testdir(t);
   const server = await startFoyer(t, join(folder, "data"), ["--demo"]);
-  // What is made once is there.
+  // The first upload creates everything that is only created once.
   t.equal(await sendFile(server), 201);
   const log = join(folder, "log");
   const calls = "mkdir,fsync,fdatasync,rename,renameat,renameat2,write,writev";
@@ -195,7 +195,7 @@ void t.test("the order in which an upload goes to the disk", traced, async (t) =
   const found = steps.map(([name, pattern]) => [name, at(pattern)] as const);
   t.comment(JSON.stringify(found));
   for (const [name, line] of found) t.ok(line >= 0, name);
-  // The bytes may go beside the note and its folder.
+  // The bytes may be written concurrently with the note and its folder.
   const [bytes, note, synced, ...rest] = found.map(([, line]) => line);
   t.ok(note! < synced!, "in this order");
   const order = [Math.max(bytes!, synced!), ...rest];
@@ -205,12 +205,11 @@ void t.test("the order in which an upload goes to the disk", traced, async (t) =
   );
 });
 
-// Damage on the disk is reported, to clients and to the operator, and
-// nothing is done that would make it worse.
+// Damage on the disk is reported to clients and to the operator, and nothing makes it worse.
 
 const database = (dataDir: string) => join(dataDir, "foyer.db");
 
-/** A server that was killed, so that its log is there, with rooms and a file. */
+/** Creates the data of a killed server, including its log, with rooms and a file. */
 async function wreck(t: Test): Promise<string> {
   const dataDir = join(testdir(t), "server");
   const store = openStore(t, dataDir);
@@ -236,7 +235,7 @@ async function wreck(t: Test): Promise<string> {
 const linkOf = async (server: ServerProcess, bytes: string): Promise<string> =>
   pathOf(await upload(server, bytes));
 
-/** Writes over bytes of a file. */
+/** Overwrites bytes in a file. */
 function scribble(path: string, at: number, bytes: Buffer): void {
   const file = openSync(path, "r+");
   writeSync(file, bytes, 0, bytes.length, at);
@@ -245,7 +244,7 @@ function scribble(path: string, at: number, bytes: Buffer): void {
 
 const noise = (length: number) => Buffer.alloc(length, 0xa5);
 
-/** Copies a DATA_DIR, without the sockets that a killed server has left in it. */
+/** Copies a DATA_DIR, without the sockets that a killed server left behind. */
 const copyData = (from: string, to: string) =>
   cpSync(from, to, { recursive: true, filter: (path) => path !== join(from, "control") });
 
@@ -256,7 +255,7 @@ void t.test("a database that cannot be opened is not replaced", nightly, async (
   const cases: [string, (dataDir: string) => void, RegExp][] = [
     [
       "another header",
-      // Its log may have the first page, and would bring it back.
+      // The log may contain the first page, and would restore it.
       (dir) => {
         for (const end of ["-wal", "-shm"]) rmSync(database(dir) + end);
         scribble(database(dir), 0, noise(100));
@@ -403,20 +402,20 @@ void t.test("a file behind its record", nightly, async (t) => {
   t.ok(existsSync(path(cut)));
 });
 
-// What is around the server fails: its log, its descriptors, other processes.
+// Faults in the server's surroundings: its log, its file descriptors, and other processes.
 
 const ROOMS = "sample/rooms/";
 const main = fileURLToPath(new URL("../../cli/main.js", import.meta.url));
 const linux = { skip: process.platform !== "linux" && "needs /proc" };
 
-/** The status of a request; 0 where no answer came. */
+/** Returns the status of a request; 0 if there is no answer. */
 const ask = (to: Pick<ServerProcess, "address" | "token">, method = "GET"): Promise<number> =>
   statusOf(request(to, ROOMS, method, method === "POST" ? { name: "x" } : undefined));
 
 const send = (server: ServerProcess, bytes?: string | Buffer, name?: string): Promise<number> =>
   statusOf(upload(server, bytes, name, { connection: "close" }));
 
-/** The child processes of a process that do something. */
+/** Returns the running child processes of a process. */
 const childrenOf = (pid: number): number[] =>
   readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
@@ -466,7 +465,7 @@ void t.test("a log that cannot be written", linux, async (t) => {
     if (stdout === "pipe") child.stdout!.destroy();
     const there = { address: `http://127.0.0.1:${other}`, token };
     await until(async () => (await ask(there)) === 200);
-    // More lines than a pipe holds.
+    // Logs more lines than a pipe can hold.
     for (let i = 0; i < 10; i++) {
       const many = Array.from({ length: 40 }, () => ask(there));
       const bad = (await Promise.all(many)).filter((status) => status !== 200);
@@ -486,7 +485,7 @@ const limited = {
 void t.test("no more file descriptors", limited, async (t) => {
   const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"], {
-    // Sampled often, as the look at the event loop once ended the server here.
+    // Samples often, because sampling the event loop once crashed the server here.
     MAX_EVENT_LOOP_DELAY: "100",
   });
   const png = await images.png();
@@ -515,7 +514,7 @@ void t.test("no more file descriptors", limited, async (t) => {
     [...seen.keys()].filter((s) => ![0, 200, 201, 500, 503].includes(s)),
     [],
   );
-  // On a busy machine, its event loop may still be late at times.
+  // On a busy machine, the event loop may still lag occasionally.
   for (const work of [
     () => ask(server, "POST"),
     () => send(server),
@@ -535,7 +534,7 @@ void t.test("the process of images", linux, async (t) => {
   const server = await startFoyer(t, dataDir, ["--demo"]);
   t.equal(await send(server, await images.png(), "a.png"), 201);
   const [first] = childrenOf(server.pid);
-  // With an image in its hands that it has not looked at.
+  // Stopped with an image that it has not processed yet.
   process.kill(first!, "SIGSTOP");
   const next = send(server, await images.png(), "a.png");
   await until(async () => (await unfinished(dataDir)).length > 0);

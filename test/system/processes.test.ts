@@ -12,20 +12,20 @@ import { type Server, startServer } from "../support/server.js";
 import { shortFolder, testdir } from "../support/testdir.js";
 import { pathOf, request, upload } from "./requests.js";
 
-// A server in a process of its own that stops, is killed, is backed up, or gets large files.
+// A server in a separate process that is stopped, killed, backed up, or sent large files.
 
 const MIB = 1024 * 1024;
-/** How much the memory of a server may grow during uploads, in MiB. */
+/** Maximum growth of a server's memory during uploads, in MiB. */
 const BOUND = 96;
 
-/** Most clients never log in, however long it takes to connect them all. */
+/** Most clients never log in, and connecting them all may take long. */
 const env = { LIVE_AUTH_TIMEOUT: "600" };
 
-/** Starts a server where guests may upload, as its only world is that of the demo. */
+/** Starts a server where guests may upload, because the demo is its only world. */
 const startDemo = (t: Test, more: { env?: Record<string, string>; dataDir?: string } = {}) =>
   startServer(t, { processes: 1, worlds: [], args: ["--demo"], ...more });
 
-/** Ends a server with SIGTERM, as an operator does. */
+/** Stops a server with SIGTERM, as an operator would. */
 async function stop(t: Test, { processes: [main] }: Server): Promise<void> {
   main!.signal("SIGTERM");
   t.match(await main!.finished, { code: 0, stderr: "" });
@@ -36,7 +36,8 @@ for (const workers of [1, 2]) {
     const server = await startServer(t, { processes: workers, env });
     const [main] = server.processes;
     const ends: number[] = [];
-    // However a cluster distributes them, one process closes them in several steps.
+    // However the cluster distributes these clients, at least one process must close them in
+    // several steps.
     const clients = await Promise.all(Array.from({ length: 80 }, () => server.connect()));
     for (const { closed } of clients) void closed.then(() => ends.push(performance.now()));
     for (const client of clients.slice(0, 5)) await client.login({ client_id: "guest" });
@@ -53,7 +54,8 @@ for (const workers of [1, 2]) {
     t.equal((await slow.answer()).status, 100);
     main!.signal("SIGTERM");
     for (const { closed } of clients) t.same(await closed, { code: 1012 });
-    // Three seconds if another process may accept them, and 300 ms alone, as the server sees it.
+    // The server spreads them over three seconds if another process may accept them, and over 300
+    // ms otherwise.
     const spread = ends.at(-1)! - ends[0]!;
     t.ok(spread > (workers === 1 ? 50 : 500), `not all at once, but within ${spread} ms`);
     await t.rejects(server.connect(), /503/, "no more are accepted meanwhile");
@@ -80,7 +82,7 @@ void t.test("a stop without connections waits for nothing", figure, async (t) =>
   await guest.closed;
   const started = performance.now();
   await stop(t, server);
-  // With connections that do not answer, it waits two seconds.
+  // It would wait two seconds for connections that do not answer.
   t.ok(performance.now() - started < 1500);
 });
 
@@ -93,7 +95,7 @@ void t.test("a stop lets a command have its answer", async (t) => {
   db.exec("BEGIN IMMEDIATE");
   const answer = guest.do("user.update", { profile: { greeted: true } });
   guest.sendFrame("ping", "received");
-  // The server has both when it has answered this on another connection.
+  // Once the server has answered this on another connection, it has received both frames.
   await other.reached();
   server.processes[0]!.signal("SIGTERM");
   t.same(await other.closed, { code: 1012 });
@@ -109,7 +111,7 @@ void t.test("an embedded application that closes waits for no silent client", as
   // Longer than the test may take.
   const drainTimeoutsMs = { stop: 900_000, close: 900_000 };
   const server = await startServer(t, { config: { drainTimeoutsMs }, people: ["ann"] });
-  // Neither confirms that the websocket closes: it would wait for ever for them.
+  // Neither client confirms that the websocket is closed, so waiting for them would never end.
   const silent = dial(t, server.port);
   silent.send(upgradeRequest);
   t.equal((await silent.answer()).status, 101);
@@ -122,7 +124,7 @@ void t.test("an embedded application that closes waits for no silent client", as
   await t.resolves(createApp().close(), "also before it listens");
 });
 
-/** Sends the beginning of an upload, and waits until some of it is on the disk. */
+/** Sends the beginning of an upload, and waits until some of it is on disk. */
 async function begin(t: Test, { port, dataDir }: Server) {
   const { headers, body } = fileForm("a.pdf", PDF.padEnd(4 * MIB, "x"));
   const socket = connect(port, "127.0.0.1");
@@ -169,27 +171,27 @@ void t.test(
       return Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1]) / 1024;
     };
     const body = Buffer.from(PDF.padEnd(10 * MIB, "x"));
-    // The first of each kind loads what all others use, too.
+    // The first upload of each kind loads modules that all later ones use.
     t.equal((await upload(to)).status, 201);
     t.equal((await upload(to, await images.png(), "a.png")).status, 201);
     const before = mib("VmRSS");
     const answers = await Promise.all(Array.from({ length: 15 }, () => upload(to, body)));
     t.ok(answers.every(({ status }) => status === 201));
-    // A chunk of a body is garbage as soon as it is on the disk. V8 collects garbage when it is
-    // as much as twice its young generation: 32 MiB with Node.js 20, 64 with 26.
+    // Each chunk of a body is garbage once it is on disk. V8 collects garbage once it reaches up to
+    // twice the size of the young generation: 32 MiB with Node.js 20, 64 with 26.
     t.ok(mib("VmHWM") - before < BOUND, `grown by ${mib("VmHWM") - before} MiB`);
-    // Images are decoded in another process: this one to 300 MB.
+    // Images are decoded in another process; this image decodes to 300 MB.
     const bomb = await upload(to, pngBomb(9000, 9000), "a.png");
     t.equal(bomb.status, 201, "81 million pixels fit");
     t.ok(mib("VmHWM") - before < BOUND, `grown by ${mib("VmHWM") - before} MiB`);
   },
 );
 
-/** Clients that change rooms and upload files, and what the server has answered. */
+/** Clients that change rooms and upload files, with the answers they received. */
 class Load {
-  /** How often a room was changed, by its id. */
+  /** Number of changes to each room, by id. */
   readonly rooms = new Map<string, number>();
-  /** Bytes, by the path of their link. */
+  /** The content of each file, by the path of its link. */
   readonly files = new Map<string, string>();
   #runs = true;
   readonly #clients: Promise<void>[];
@@ -221,7 +223,7 @@ class Load {
   };
 }
 
-/** Whole answers but for what differs between any two. */
+/** Requests paths, and returns the answers without the headers that differ between any two. */
 async function get(t: Test, port: number, token: string, paths: string[]): Promise<RawAnswer[]> {
   const wire = dial(t, port);
   const answers: RawAnswer[] = [];
@@ -241,7 +243,7 @@ void t.test("a backup under load", async (t) => {
   const { token } = server.processes[0]!;
   const dir = testdir(t);
   const run = (folder: string, ...args: string[]) => foyerProcess(t, folder, args);
-  /** Restores an archive, checks what is there, and serves it. */
+  /** Restores an archive, checks the data, and serves it. */
   const restored = async (archive: string) => {
     const to = shortFolder(t);
     t.match(await run(to, "restore", archive), { code: 0, stderr: "" });

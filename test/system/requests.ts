@@ -1,6 +1,6 @@
 import { GUEST, PDF } from "../support/files.js";
 
-// Requests to a server in another process.
+// Requests to a server in a separate process.
 
 export interface Answer {
   status: number;
@@ -19,10 +19,10 @@ async function answerOf(response: Response): Promise<Answer> {
 }
 
 /**
- * Sends a request on a connection of its own: any worker may take it, and no server closes the
+ * Sends a request on its own connection. Any worker may accept it, and no server can close a reused
  * connection just when the next request is sent.
- * @param path below the API of worlds.
- * @throws {TypeError} if no answer comes.
+ * @param path relative to the worlds API.
+ * @throws {TypeError} if there is no answer.
  */
 export const request = async (
   { address, token }: { address: string; token: string },
@@ -44,9 +44,9 @@ export const request = async (
   );
 
 /**
- * Uploads a file, as a guest by default. A connection that the client asks to close ends with an
- * early refusal, so it stays open.
- * @throws {TypeError} if no answer comes.
+ * Uploads a file, as a guest by default. The connection stays open, because an early refusal would
+ * end a connection that the client asks to close.
+ * @throws {TypeError} if there is no answer.
  */
 export async function upload(
   { address }: { address: string },
@@ -66,10 +66,10 @@ export async function upload(
   );
 }
 
-/** The path of a file that was uploaded. */
+/** Returns the path of an uploaded file. */
 export const pathOf = ({ body }: Answer): string => new URL((body as { url: string }).url).pathname;
 
-/** The status of an answer; 0 if none comes. */
+/** Returns the status of an answer; 0 if there is none. */
 export const statusOf = (answer: Promise<Answer>): Promise<number> =>
   answer.then(
     ({ status }) => status,

@@ -9,14 +9,14 @@ import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 
-// `npm run soak`: mixed load on a server for MINUTES (60), RATE (50) requests a second, and
-// whether what it holds stays flat. Linux: it reads /proc.
+// `npm run soak`: puts mixed load on a server for MINUTES (60), at RATE (50) requests per second,
+// and checks that its resource usage stays flat. Requires Linux, because it reads /proc.
 
 const minutes = Number(process.env.MINUTES ?? 60);
 const rate = Number(process.env.RATE ?? 50);
-/** The time between two samples, in milliseconds. */
+/** Interval between samples, in milliseconds. */
 const INTERVAL = 5000;
-/** By how much the median of the last third may be above that of the one before. */
+/** Maximum increase of the median from the second third to the last. */
 const FLAT = { rssRatio: 1.05, rssMiB: 8, descriptors: 8, walMiB: 16 };
 
 const odd: Record<string, number> = {};
@@ -29,7 +29,7 @@ const server = spawn(process.execPath, [command, "serve", "--demo", "--no-people
   stdio: ["ignore", "pipe", "pipe"],
 });
 const ended = once(server, "exit").then(() => note("the server ended"));
-// Such as Node's warning of a leak.
+// For example, Node.js warns about a leak.
 server.stderr.on("data", (text) => note(`it printed ${String(text).trim()}`));
 const output = createInterface(server.stdout);
 const [first] = (await Promise.race([once(output, "line"), ended])) as [string];
@@ -42,7 +42,7 @@ const asJson = { ...headers, "content-type": "application/json" };
 const counts: Record<string, number> = {};
 const times: number[] = [];
 
-/** Sends a request, reads its answer, and notes a status that was not expected. */
+/** Sends a request, reads its answer, and records an unexpected status. */
 async function ask(
   name: string,
   url: string,
@@ -68,7 +68,7 @@ const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 const upload = `${address}/storage/upload/`;
 
-/** Makes a room, changes it, reads it by its version, and deletes it. */
+/** Creates a room, updates it, reads it conditionally, and deletes it. */
 async function lifeOfRoom(): Promise<void> {
   const body = JSON.stringify({
     name: `Room ${randomUUID()}`,
@@ -95,7 +95,7 @@ async function lifeOfFile(name: string, content: Buffer): Promise<void> {
   await ask("media", ((await stored.json()) as { url: string }).url, {}, 200);
 }
 
-/** A client that hangs up in the middle of a request. */
+/** Hangs up in the middle of a request. */
 async function hangUp(): Promise<void> {
   counts["hang up"] = (counts["hang up"] ?? 0) + 1;
   const socket = connect(Number(new URL(address).port), "127.0.0.1");
@@ -107,7 +107,7 @@ async function hangUp(): Promise<void> {
   socket.destroy();
 }
 
-/** Each token is new: the memory of tokens has to be bounded. */
+/** Each token is new, because the token cache must stay bounded. */
 const badToken = () => {
   const authorization = `${headers.authorization.slice(0, -20)}${randomUUID().slice(0, 20)}`;
   return ask("bad token", rooms, { headers: { authorization } }, 401);
@@ -115,7 +115,6 @@ const badToken = () => {
 const badBody = () =>
   ask("bad body", rooms, { method: "POST", headers: asJson, body: `{"x${randomUUID()}":1}` }, 400);
 
-/** Requests, each as often as its weight. */
 const mix: [weight: number, act: () => unknown][] = [
   [30, () => ask("list", rooms, { headers }, 200)],
   [10, () => ask("search", `${rooms}?search=stage`, { headers }, 200)],
@@ -146,7 +145,7 @@ type Sample = Awaited<ReturnType<typeof sample>>;
 const quantile = (values: number[], q: number) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? NaN;
 
-/** Why the samples are not flat; the first third is for warming up. */
+/** Returns why the samples are not flat. Ignores the first third, in which the server warms up. */
 function faultsOf(samples: Sample[]): string[] {
   const third = Math.floor(samples.length / 3);
   const medians = (key: keyof Sample) =>

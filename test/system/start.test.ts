@@ -26,24 +26,26 @@ import { embedded } from "../support/shared.js";
 import { variablesOf } from "../support/stack.js";
 import { testdir } from "../support/testdir.js";
 
-// What a process loads when it starts, several that start at once, and how commands end.
+// The modules loaded at startup, concurrent starts, and how commands end.
 
-/** What a small event uses late or never. Each is loaded when something first needs it. */
+/** Modules that a small event uses late or never. Each is loaded on first use. */
 const LATER = [
   "sharp",
   "@opentelemetry/api",
   "prom-client",
   "@aws-sdk/client-s3",
   "@redis/client",
+  "livekit-server-sdk",
+  "@livekit/protocol",
   "pg",
   "pino-pretty",
   "tar",
 ];
 
-/** The addresses of all modules that a server loaded, with its threads. */
+/** Returns the URLs of all modules that a server and its threads loaded. */
 async function loadedBy(t: Parameters<typeof startFoyer>[0], main: string): Promise<string[]> {
   const folder = testdir(t, { coverage: {}, data: {} });
-  // Node.js writes what it ran, of each thread, when it ends.
+  // When it exits, Node.js writes which code each thread ran.
   const env = { NODE_V8_COVERAGE: join(folder, "coverage") };
   const dataDir = join(folder, "data");
   const server = await startFoyer(t, dataDir, ["--demo"], env, main);
@@ -83,7 +85,7 @@ void t.test("a thread of the database loads no schemas", async (t) => {
   }
 });
 
-/** The paths of all modules of Foyer that a module needs, and the names of others. */
+/** Returns the paths of all Foyer modules that a module depends on, and the names of other packages. */
 function modulesOf(path: string, seen = new Set<string>()): Set<string> {
   if (seen.has(path)) return seen;
   seen.add(path);
@@ -107,7 +109,7 @@ void t.test("the bundle loads a few modules", async (t) => {
 });
 
 void t.test("processes that open a new folder at the same time", async (t) => {
-  // Each waits to be told where, so that all begin at once.
+  // Each process waits for a message with the folder, so that all of them start simultaneously.
   const parent = testdir(t, {
     "open.mjs": `
       import { openSqliteStore } from ${JSON.stringify(new URL("../../db/engines/sqlite/index.js", import.meta.url))};
@@ -222,7 +224,7 @@ void t.test("the modules of the library share their classes", async (t) => {
     // The program's TypeBox knows the kinds of the schemas.
     assert.equal(Value.Check(Type.Object({ name: Room.properties.name }), { name: "Hall" }), true);`,
   );
-  // By way of env, as tap puts a loader into the environment of every child.
+  // Through `env`, because tap injects a loader into the environment of every child.
   const end = await promisify(execFile)("env", [
     "-i",
     process.execPath,
@@ -253,7 +255,7 @@ void t.test("a process ends as its command does", async (t) => {
   }
   const redirections: [redirection: string, status: number, stderr: RegExp][] = [
     ["| true", 0, /^$/],
-    [">/dev/full", 1, /^foyer: ENOSPC[^\n]+; make room on the disk, .+\n$/],
+    [">/dev/full", 1, /^foyer: ENOSPC[^\n]+; free up disk space, .+\n$/],
   ];
   for (const [redirection, status, stderr] of redirections) {
     const shell = `"$NODE" "$FOYER" world list --json ${redirection}`;
@@ -299,6 +301,6 @@ void t.test("a server outlives a promise that nothing handles", async (t) => {
 });
 
 void t.test("a start takes as long as it has to", async (t) => {
-  // By default, Fastify gives up a plugin after ten seconds; an upgrade takes minutes.
+  // By default, Fastify aborts a plugin after ten seconds, but an upgrade can take minutes.
   t.equal(Fastify(fastifyOptions()).initialConfig.pluginTimeout, 0);
 });

@@ -5,17 +5,17 @@ import t, { type Test } from "tap";
 import type { Client, Json } from "../../conformance/client.js";
 import type { ListedConnection } from "../../live/control.js";
 import { Chatter, verify, writeUntil } from "../support/chatter.js";
-import { foyer, foyerProcess, until } from "../support/helper.js";
+import { foyer, foyerProcess, suspend, until } from "../support/helper.js";
 import { type Person, type Server, startServer } from "../support/server.js";
 import { testdir } from "../support/testdir.js";
 
-// Several worker processes of one server on SQLite.
+// One server on SQLite with several worker processes.
 
 interface Pair {
   server: Server;
-  /** The entries of the logs of all its processes. */
+  /** Returns the log entries of all its processes. */
   log: () => { pid: number; msg: string }[];
-  /** The processes that have served, in the order of their starts. */
+  /** Returns the ids of the processes that have served, in order of their start. */
   workers: () => number[];
 }
 
@@ -52,14 +52,14 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Logs in at one of the workers: a stopped process accepts no connection. */
+/** Logs in at a given worker. Stops the other workers, because a stopped process accepts no connections. */
 async function logInAt(
   { server, workers }: Pair,
   pid: number | undefined,
   who: string | Person,
 ): Promise<Client> {
   const others = workers().filter((one) => one !== pid && isAlive(one));
-  for (const other of others) process.kill(other, "SIGSTOP");
+  await suspend(others);
   let client: Client;
   try {
     client = await server.connect();
@@ -82,7 +82,7 @@ void t.test("several processes on one port", async (t) => {
     log()
       .filter(({ msg }) => msg === "request")
       .map(({ pid }) => pid);
-  /** On a connection of its own, which any worker may accept. */
+  /** Uses its own connection, which any worker may accept. */
   const list = async () =>
     fetch(`${server.baseUrl}/api/v1/worlds/demo/rooms/`, {
       headers: {
@@ -114,11 +114,11 @@ void t.test("several processes on one port", async (t) => {
   await until(() => workers().length === 3);
   t.match(
     log().find(({ msg }) => msg.includes("SIGKILL"))?.msg,
-    `worker ${first} ended (SIGKILL); another starts in 100 ms`,
+    `worker ${first} exited (SIGKILL); restarting it in 100 ms`,
   );
   for (let i = 0; i < 6; i++) t.equal(await list(), 200, "none is refused");
   const ended = /^foyer_events_total\{type="process.ended"\} 1$/m;
-  // The process that stayed got it, and the new one was not there yet.
+  // The surviving process counted this event. The new process had not started yet.
   await until(async () => ended.test(await (await fetch(url)).text()));
 
   main!.signal("SIGTERM");
@@ -140,7 +140,6 @@ void t.test("a port that is taken", async (t) => {
 
 const idsOf = (viewers: Json[]) => viewers.map(({ id }) => id as string).sort();
 
-/** Makes rooms. @returns their ids. */
 const makeRooms = ({ server }: Pair, count: number): Promise<string[]> =>
   Promise.all(
     Array.from({ length: count }, async (_, i) => {
@@ -179,7 +178,7 @@ void t.test("a process that is killed takes its people with it", async (t) => {
 
   await until(() => workers().length === 3);
   const next = workers()[2]!;
-  // The one that replaces it also removes its socket.
+  // The replacement process also removes the socket of its predecessor.
   const sockets = () =>
     readdirSync(join(server.dataDir, "control"))
       .filter((name) => name.endsWith(".sock"))
@@ -205,10 +204,9 @@ void t.test("a process that is killed takes its people with it", async (t) => {
   t.match(await twin.next("error"), { code: "connection.replaced" }, "connections of all count");
 });
 
-/** How many write at once. */
 const WRITERS = 24;
 
-/** Starts a reader at each process, and many writers through all of them. */
+/** Starts a reader on each process, and many writers across all processes. */
 async function startConversation(pair: Pair) {
   const { server } = pair;
   const chat = { name: "Talk", module_config: [{ type: "chat.native" }] };

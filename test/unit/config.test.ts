@@ -7,7 +7,7 @@ import { version } from "../../schemas/plain/version.js";
 import { foyer, startFoyer } from "../support/helper.js";
 import { testdir } from "../support/testdir.js";
 
-// Tests run from dist/test.
+// Three levels up, because tests run from dist/test.
 const document = readFileSync(new URL("../../../docs/configure.md", import.meta.url), "utf8");
 
 void t.test("the table of variables is the truth", async (t) => {
@@ -25,6 +25,14 @@ void t.test("the table of variables is the truth", async (t) => {
     ]),
   );
 });
+
+const smtp = {
+  SMTP_URL: "smtps://me:pass%40word@mail.example.org",
+  MAIL_FROM: "me@example.org",
+  PUBLIC_URL: "https://rooms.example.org",
+};
+
+const livekitKey = { LIVEKIT_API_KEY: "foyer", LIVEKIT_API_SECRET: "0123456789".repeat(4) };
 
 void t.test("values that are accepted", async (t) => {
   const url = "postgres://a:b@c/d";
@@ -69,7 +77,43 @@ void t.test("values that are accepted", async (t) => {
       { WEBHOOK_ALLOW: "localhost, 10.0.0.0/8,::1" },
       { webhookAllow: ["localhost", "10.0.0.0/8", "::1"] },
     ],
-    [{}, { engines: {} }],
+    [{}, { calls: {} }],
+    [
+      { LIVEKIT_URL: "wss://calls.example.org/", ...livekitKey },
+      {
+        calls: {
+          livekit: {
+            url: "wss://calls.example.org",
+            apiUrl: "https://calls.example.org",
+            key: "foyer",
+            secret: livekitKey.LIVEKIT_API_SECRET,
+          },
+        },
+      },
+    ],
+    [
+      { LIVEKIT_URL: "ws://127.0.0.1:7880", LIVEKIT_API_URL: "http://livekit:7880", ...livekitKey },
+      { calls: { livekit: { url: "ws://127.0.0.1:7880", apiUrl: "http://livekit:7880" } } },
+    ],
+    [
+      { BBB_URL: "https://bbb.example.org/bigbluebutton", BBB_SECRET: "s" },
+      { calls: { bigbluebutton: { url: "https://bbb.example.org/bigbluebutton/", secret: "s" } } },
+    ],
+    [
+      { JITSI_URL: "https://meet.example.org", JITSI_APP_ID: "foyer", JITSI_APP_SECRET: "s" },
+      { calls: { jitsi: { url: "https://meet.example.org/", appId: "foyer", secret: "s" } } },
+    ],
+    [{}, { engines: {}, mail: undefined }],
+    [
+      smtp,
+      {
+        mail: { url: smtp.SMTP_URL, from: { name: "", address: "me@example.org" }, perMinute: 60 },
+      },
+    ],
+    [
+      { ...smtp, MAIL_FROM: '"Events, Inc" <me@example.org>', MAIL_PER_MINUTE: "600" },
+      { mail: { from: { name: "Events, Inc", address: "me@example.org" }, perMinute: 600 } },
+    ],
     [
       { DATABASE_URL: url, VALKEY_URL: "valkey://e:1" },
       { engines: { database: { url, pool: 10 }, valkeyUrl: "valkey://e:1" } },
@@ -109,7 +153,7 @@ void t.test("values that stop the start", async (t) => {
     PORT: ["x", "-1", "65536", "80.5", " "],
     DATABASE_URL: ["localhost", "mysql://a/b", "postgres:///b"],
     DATABASE_POOL: ["0", "1001", "ten"],
-    // Alone, it has nothing that several nodes could share.
+    // Valkey connects several nodes, so it is invalid without the engines they share.
     VALKEY_URL: ["localhost:6379", "http://a", "redis://a"],
     S3_ENDPOINT: ["s3:7070", "ftp://a", "http://a"],
     S3_FORCE_PATH_STYLE: ["yes"],
@@ -166,6 +210,28 @@ void t.test("values that stop the start", async (t) => {
       "*",
       "a.org,,b.org",
     ],
+    // Alone, each lacks others of its engine.
+    LIVEKIT_URL: [
+      "calls.example.org",
+      "https://a.org",
+      "ws://a.org",
+      "wss://a.org/path",
+      "wss://user@a.org",
+      "wss://a.org?x",
+      "wss://a.org",
+    ],
+    LIVEKIT_API_URL: ["a.org", "wss://a.org", "https://a.org/path", "https://u:p@a.org"],
+    LIVEKIT_API_KEY: ["foyer"],
+    LIVEKIT_API_SECRET: ["x".repeat(31), "x".repeat(32)],
+    BBB_URL: ["bbb.org", "http://bbb.org/", "https://u@bbb.org/", "https://bbb.org/"],
+    BBB_SECRET: ["secret"],
+    JITSI_URL: ["meet.org", "http://meet.org/", "https://meet.org/#room", "https://meet.org/"],
+    JITSI_APP_ID: ["foyer"],
+    JITSI_APP_SECRET: ["secret"],
+    // Alone, it lacks the sender and the address for links.
+    SMTP_URL: ["mail.example.org", "http://a.org", "smtp://", "smtp://a.org"],
+    MAIL_FROM: ["events", "Events <events>", "a@b, c@d", "a@b\r\nBcc: c@d", "E\r\nX: <a@b>", "<>"],
+    MAIL_PER_MINUTE: ["0", "60001", "1/s"],
     METRICS_PORT: ["65536"],
     ADMIN_TOKEN: ["x".repeat(31), `${"x".repeat(32)} y`],
     METRICS_TOKEN: ["short", "with a space in it", "ünicode-is-no-header"],
@@ -175,7 +241,7 @@ void t.test("values that stop the start", async (t) => {
       t.match(faultOf({ [name]: value }), new RegExp(`^${name}: .+$`), value);
     }
   }
-  // Any text is good for these; what is wrong with it shows when it is used.
+  // Any text is valid for these variables; problems show only when they are used.
   const free = ["HOST", "DATA_DIR", "METRICS_HOST", "S3_BUCKET", "S3_REGION"];
   t.strictSame(
     new Set([...Object.keys(bad), ...free]),
@@ -191,6 +257,35 @@ void t.test("the start says in one line what is wrong", async (t) => {
   t.match(got.stderr, /^foyer: METRICS_TOKEN: Must be .*\n$/);
   t.notMatch(got.stderr, "a secret");
   t.equal(got.stdout, "");
+});
+
+void t.test("a mail server names what is missing, and not its password", async (t) => {
+  const { MAIL_FROM, PUBLIC_URL, ...url } = smtp;
+  t.equal(faultOf(url), "SMTP_URL: Needs MAIL_FROM and PUBLIC_URL.");
+  t.equal(faultOf({ ...url, MAIL_FROM }), "SMTP_URL: Needs PUBLIC_URL.");
+  t.equal(faultOf({ ...url, PUBLIC_URL }), "SMTP_URL: Needs MAIL_FROM.");
+  t.strictSame(warningsOf({ MAIL_FROM, PUBLIC_URL }), [
+    "MAIL_FROM has no effect without SMTP_URL.",
+  ]);
+});
+
+void t.test("an engine of calls names what is missing, and no secret", async (t) => {
+  const secret = "not-to-be-shown-".repeat(3);
+  const cases: [env: Record<string, string>, fault: string][] = [
+    [{ LIVEKIT_URL: "wss://a.org" }, "LIVEKIT_URL: Needs LIVEKIT_API_KEY and LIVEKIT_API_SECRET."],
+    [
+      { LIVEKIT_URL: "wss://a.org", LIVEKIT_API_SECRET: secret },
+      "LIVEKIT_URL: Needs LIVEKIT_API_KEY.",
+    ],
+    [{ LIVEKIT_API_SECRET: secret }, "LIVEKIT_API_SECRET: Needs LIVEKIT_URL and LIVEKIT_API_KEY."],
+    [{ BBB_SECRET: secret }, "BBB_SECRET: Needs BBB_URL."],
+    [{ JITSI_APP_SECRET: secret, JITSI_APP_ID: "a" }, "JITSI_APP_ID: Needs JITSI_URL."],
+    [
+      { ...livekitKey, LIVEKIT_URL: "wss://a.org", LIVEKIT_API_SECRET: "too-short" },
+      "LIVEKIT_API_SECRET: Must have at least 32 characters.",
+    ],
+  ];
+  for (const [env, fault] of cases) t.equal(faultOf(env), fault);
 });
 
 function warningsOf(env: Record<string, string>): string[] {
@@ -215,17 +310,14 @@ void t.test("names that stop the start", async (t) => {
     S3_BUKCET: "S3_BUCKET",
   };
   for (const [name, variable] of Object.entries(meant)) {
-    t.equal(
-      faultOf({ [name]: "x" }),
-      `${name}: There is no such variable; did you mean ${variable}?`,
-    );
+    t.equal(faultOf({ [name]: "x" }), `${name}: Unknown variable; did you mean ${variable}?`);
     t.equal(faultOf({ [name]: "" }), undefined, "empty is not set");
   }
   for (const prefix of ["LIVE", "S3", "UPLOAD", "METRICS", "DATABASE"]) {
     t.match(
       faultOf({ [`${prefix}_SOMETHING`]: "x" }),
       new RegExp(
-        `^${prefix}_SOMETHING: There is no such variable; those that begin with ${prefix}_ are ${prefix}_`,
+        `^${prefix}_SOMETHING: Unknown variable; those that begin with ${prefix}_ are ${prefix}_`,
       ),
     );
   }
@@ -249,14 +341,14 @@ void t.test("names that are not ours", async (t) => {
     AWS_REGION: "x",
     PGHOST: "x",
     KUBERNETES_SERVICE_HOST: "10.0.0.1",
-    // Of Services that are called so.
+    // Kubernetes sets these for Services with these names.
     METRICS_SERVICE_HOST: "10.0.0.2",
     S3_PORT: "tcp://10.0.0.3:7070",
     DATABASE_PORT_5432_TCP_ADDR: "10.0.0.4",
   };
   t.strictSame(warningsOf(others), []);
-  t.match(faultOf({ METRICS_SERVICE_HOST: "10.0.0.2" }), /no such variable/);
-  t.match(faultOf({ KUBERNETES_SERVICE_HOST: "x", DATABASE_PORT: "5432" }), /no such variable/);
+  t.match(faultOf({ METRICS_SERVICE_HOST: "10.0.0.2" }), /Unknown variable/);
+  t.match(faultOf({ KUBERNETES_SERVICE_HOST: "x", DATABASE_PORT: "5432" }), /Unknown variable/);
 });
 
 void t.test("variables without effect cause a warning", async (t) => {
@@ -264,7 +356,7 @@ void t.test("variables without effect cause a warning", async (t) => {
     [
       { FOYER_PORT: "1", FOYER_SERVICE_HOST: "x", FOYER_DATABSE_URL: "x" },
       [
-        "No variable begins with FOYER_, so these have no effect: FOYER_PORT (PORT?), FOYER_SERVICE_HOST, FOYER_DATABSE_URL (DATABASE_URL?).",
+        "No variable begins with FOYER_, so these are ignored: FOYER_PORT (PORT?), FOYER_SERVICE_HOST, FOYER_DATABSE_URL (DATABASE_URL?).",
       ],
     ],
     [{ DATABASE_POOL: "2" }, ["DATABASE_POOL has no effect without DATABASE_URL."]],
@@ -275,6 +367,10 @@ void t.test("variables without effect cause a warning", async (t) => {
       ),
     ],
     [{ S3_REGION: "x", S3_BUCKET: "b" }, []],
+    [
+      { LIVEKIT_API_URL: "http://127.0.0.1:7880" },
+      ["LIVEKIT_API_URL has no effect without LIVEKIT_URL."],
+    ],
     [{ METRICS_HOST: "::1" }, ["METRICS_HOST has no effect without METRICS_PORT."]],
     [{ METRICS_HOST: "::1", METRICS_PORT: "0" }, []],
     [
@@ -292,7 +388,7 @@ void t.test("commands look at the names, too", async (t) => {
   const dataDir = testdir(t);
   const commands = "serve;world list;token x --link;backup x.tar;upgrade;connections list";
   const env = { DATABSE_URL: "postgres://db/foyer" };
-  const fault = "foyer: DATABSE_URL: There is no such variable; did you mean DATABASE_URL?\n";
+  const fault = "foyer: DATABSE_URL: Unknown variable; did you mean DATABASE_URL?\n";
   for (const line of commands.split(";")) {
     const finished = await foyer(dataDir, line.split(" "), env);
     t.strictSame(finished, { code: 1, stdout: "", stderr: fault }, line);
@@ -303,7 +399,7 @@ void t.test("commands look at the names, too", async (t) => {
 });
 
 void t.test("a setting is named, too, when its server refuses", async (t) => {
-  // No server listens there.
+  // No server listens on this port.
   const host = "127.0.0.1:9";
   const bucket = { S3_BUCKET: "b", S3_ENDPOINT: `http://${host}` };
   const keys = { AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b" };
@@ -360,7 +456,7 @@ void t.test("the log describes the server and its oddities", async (t) => {
         folder: dataDir,
         worlds: 0,
         workers: 1,
-        msg: `Foyer ${version}: 0 worlds (foyer world create makes one) in SQLite; files in a folder; DATA_DIR ${dataDir}; 1 worker`,
+        msg: `Foyer ${version}: 0 worlds (create one with foyer world create) in SQLite; files in a folder; DATA_DIR ${dataDir}; 1 worker`,
       },
     );
   }
@@ -392,7 +488,28 @@ void t.test("the start line names servers without their passwords", async (t) =>
   });
 });
 
+void t.test("the start line names the servers for calls", async (t) => {
+  const config = loadConfig({
+    DATA_DIR: "/data",
+    LIVEKIT_URL: "wss://calls.example.org",
+    LIVEKIT_API_URL: "http://127.0.0.1:7880",
+    ...livekitKey,
+    BBB_URL: "https://bbb.example.org/bigbluebutton/",
+    BBB_SECRET: "bbb-secret",
+    JITSI_URL: "https://meet.example.org:8443",
+    JITSI_APP_ID: "foyer",
+    JITSI_APP_SECRET: "jitsi-secret",
+  });
+  const [fields, line] = startLine(config, 2);
+  t.equal(
+    line,
+    `Foyer ${version}: 2 worlds in SQLite; files in a folder; calls over LiveKit at calls.example.org; calls over BigBlueButton at bbb.example.org; calls over Jitsi at meet.example.org:8443; DATA_DIR /data; 1 worker`,
+  );
+  t.match(fields, { livekit: "calls.example.org", jitsi: "meet.example.org:8443" });
+  t.notMatch(JSON.stringify([fields, line]), /secret|0123456789/);
+});
+
 void t.test("how long a server waits for what is in flight", async (t) => {
-  // docs/install.md and docs/embed.md promise it.
+  // As docs/install.md and docs/embed.md promise.
   t.strictSame(loadConfig({}).drainTimeoutsMs, { stop: 10_000, close: 2000 });
 });

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { analyse } from "scslre";
 import t from "tap";
+import { callFaults } from "../../schemas/plain/calls.js";
 import type { Test } from "tap";
 import { readWorldDocument } from "../../schemas/documents/world-document.js";
 import { commands } from "../../schemas/live/index.js";
@@ -12,7 +13,7 @@ const id = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, "0")
 const timestamp = "2027-01-31T09:30:00.000Z";
 const [ada, bob] = [id(1), id(2)];
 
-/** A new world of two users and these rooms, as read from JSON. */
+/** Returns the document of a new world with two users and these rooms, as parsed from JSON. */
 const documentOf = (rooms: string[], parts: object): unknown =>
   JSON.parse(
     JSON.stringify({
@@ -32,7 +33,7 @@ const documentOf = (rooms: string[], parts: object): unknown =>
     }),
   );
 
-/** What is wrong with the document of a world; nothing of one that is read. */
+/** Returns the faults in a world's document; empty if it is valid. */
 function faultsOf(document: unknown): object {
   try {
     readWorldDocument(document);
@@ -43,7 +44,7 @@ function faultsOf(document: unknown): object {
   }
 }
 
-/** A document that is refused, and what is wrong with it. */
+/** A document that must be refused, and its faults. */
 type Refusal = [name: string, document: unknown, faults: object];
 
 function refuses(t: Test, cases: readonly Refusal[]): void {
@@ -85,7 +86,7 @@ const withAnnouncement = (changes: object) => ({
   announcements: [{ ...announcement, ...changes }],
 });
 
-/** Objects in each other, as deep as the API takes them. */
+/** Returns nested objects of the given depth. */
 const deep = (levels: number): object => (levels === 0 ? {} : { x: deep(levels - 1) });
 
 void t.test("what is read is what was written", async (t) => {
@@ -207,6 +208,13 @@ void t.test("what is wrong is said in the words of the API", async (t) => {
       { "rooms.1.module_config.0.type": required },
     ],
     [
+      "a bad module for calls",
+      withRoom({ module_config: [{ type: "call.native", config: { limit: 1 } }] }),
+      {
+        "rooms.1.module_config.0.config.limit": ["Must be a whole number from 2 to 3000."],
+      },
+    ],
+    [
       "a room id that is none",
       withRoom({ id: "../x" }),
       { "rooms.1.id": ["Must be a UUID in lower case."] },
@@ -311,6 +319,46 @@ void t.test("chat that is consistent is read", async (t) => {
   ]) {
     t.doesNotThrow(() => readWorldDocument(withChat(good)));
   }
+});
+
+void t.test("modules for calls", (t) => {
+  const bbb = "call.bigbluebutton";
+  const cases: [type: string, config: unknown, faults: string[]][] = [
+    ["call.native", undefined, []],
+    ["call.native", null, []],
+    ["call.native", {}, []],
+    ["call.native", { mode: "call", limit: 3000, video: true, other: [] }, []],
+    ["call.native", { limit: 2 }, []],
+    ...[1, 3001, 2.5, "5", null, Infinity, -0].map((limit): (typeof cases)[number] => [
+      "call.native",
+      { limit },
+      ["config.limit"],
+    ]),
+    ["call.native", { mode: null }, ["config.mode"]],
+    ["call.native", { screen: 1, video: "true" }, ["config.video", "config.screen"]],
+    ["call.native", [], ["config"]],
+    ["call.native", "x", ["config"]],
+    [bbb, { record: true, voice_bridge: "12345", presentation: "https://x.example/1.pdf" }, []],
+    [bbb, { voice_bridge: null, presentation: "", prefer_server: 5 }, []],
+    [
+      bbb,
+      { voice_bridge: 12345, presentation: "javascript:1" },
+      ["config.voice_bridge", "config.presentation"],
+    ],
+    [bbb, { presentation: "https://x.example/ y" }, ["config.presentation"]],
+    [bbb, { bbb_disable_chat: null }, ["config.bbb_disable_chat"]],
+    ["call.jitsi", { mode: 5 }, []],
+    ["call.zoom", { limit: 1 }, []],
+    ["constructor", { limit: 1 }, []],
+  ];
+  for (const [type, config, faults] of cases) {
+    const found = Object.keys(callFaults([{ type: "chat.native" }, { type, config }]));
+    const expected = faults.map((field) => `module_config.1.${field}`);
+    t.same(found, expected, `${type} ${JSON.stringify(config)}`);
+  }
+  const both = [{ type: "call.native" }, { type: bbb }, { type: "call.jitsi" }];
+  t.same(callFaults(both, "modules"), { modules: "May hold only one module for calls." });
+  t.end();
 });
 
 void t.test("chat that contradicts itself is refused", async (t) => {
@@ -474,7 +522,7 @@ const poll = {
   ],
   ballots: [
     { user: ada, options: [red] },
-    // The type of the poll has changed since.
+    // From before the poll's type changed.
     { user: bob, options: [blue, red] },
     { options: [red] },
     { options: [red] },
@@ -675,7 +723,7 @@ void t.test("of many faults, the first are named", async (t) => {
   t.equal(Object.keys(faults).length, 20);
 });
 
-/** Every `pattern` in a document, also as a name of properties, by where it stands. */
+/** Yields every `pattern` and every key of `patternProperties` in a document, with its location. */
 function* patternsIn(value: unknown, path = ""): Generator<[string, string]> {
   if (typeof value !== "object" || value === null) return;
   for (const [key, inner] of Object.entries(value)) {
@@ -688,10 +736,10 @@ function* patternsIn(value: unknown, path = ""): Generator<[string, string]> {
   }
 }
 
-// Those written out in code are the linter's (.oxlintrc.jsonc).
+// The linter checks the patterns in code (.oxlintrc.jsonc).
 void t.test("no pattern takes longer than linearly", async (t) => {
   const { app } = await startServer(t);
-  // What checks is compiled from the components, whose keys are patterns too.
+  // Validators are compiled from the components, whose keys can also be patterns.
   const { components } = await import("../../schemas/openapi/components.js");
   const found = [...patternsIn(app.openapi()), ...patternsIn(components, "/code")];
   t.ok(found.length > 10, `there are ${found.length}`);
@@ -703,7 +751,7 @@ void t.test("no pattern takes longer than linearly", async (t) => {
   t.ok(reports.length > 0, "and one that can is found out");
 });
 
-// A fault in one would otherwise show at its first use.
+// Otherwise, a faulty schema would only show on first use.
 void t.test("the schema of every command can be compiled", async (t) => {
   for (const [name, { payload }] of Object.entries(commands)) {
     t.doesNotThrow(() => compileValidator(payload)({}), name);

@@ -12,25 +12,24 @@ import {
 import { screenIn } from "../state/rooms.js";
 import { isHostView, routeOf } from "../state/route.js";
 
-/** This browser's storage. */
 export const shelf = browserShelf();
 const { world } = readPage(document);
 
-/** The screen in a hall that the address asks for. */
+/** The hall screen requested by the address, if any. */
 export const hall = screenIn(location.search);
 
 const identitiesOf = (purpose: Purpose, on = shelf) =>
   world === null ? undefined : new Identities(on, world, purpose);
 
 /**
- * The link of a room for people without a name. It counts in this tab only, so that the event
- * itself opens as always; the guest stays the same, so that a person votes once.
+ * A room's link for people without a name. The link applies to this tab only, so that other tabs
+ * open the event itself as usual. The guest identity persists, so that each person votes only once.
  */
 const invite = {
   key: `foyer:${world}:invite:token`,
   tab: tabShelf(),
   guests: identitiesOf("invite"),
-  /** The visitor of the link that this tab has opened. */
+  /** The identity for the link opened in this tab, if any. */
   get visitor(): Identity | undefined {
     const inviteToken = this.tab.getItem(this.key);
     if (inviteToken === null || !this.guests) return undefined;
@@ -38,26 +37,23 @@ const invite = {
   },
 };
 
-/** Leaves the room of a link, for the event itself. */
+/** Forgets the room link opened in this tab, so that the tab returns to the event itself. */
 export const leaveInvite = (): void => invite.tab.removeItem(invite.key);
 
 const previews = identitiesOf("preview", tabShelf());
 
-/**
- * Whether an organizer previews the event in a role, in this tab only: `?preview`,
- * with a token of its own.
- */
+/** Whether an organizer previews the event in a role (`?preview`), with a separate token in this tab only. */
 export const isPreview =
   new URLSearchParams(location.search).has("preview") &&
   (tokenOf(location.hash) ?? previews?.kept) !== undefined;
 
-/** Whether an organizer tries the event as a new guest, in this tab only: `?guest`. */
+/** Whether an organizer tries the event as a new guest (`?guest`), in this tab only. */
 const isTrial = new URLSearchParams(location.search).has("guest");
 
-/** Whether the user is one of this tab only: the browser has the organizer's notifications. */
+/** Whether the user exists in this tab only. The browser's notifications remain the organizer's. */
 export const isOfTab = isPreview || isTrial;
 
-/** Where the user's drafts are: what a trial guest wrote ends with the tab. */
+/** Storage for the user's drafts. A trial guest's drafts are discarded with the tab. */
 export const visitorShelf = isOfTab ? tabShelf() : shelf;
 
 function visitors(): Identities | undefined {
@@ -66,23 +62,31 @@ function visitors(): Identities | undefined {
   return identitiesOf("attend", isTrial ? tabShelf() : shelf);
 }
 
-/** This browser's storage for the event; undefined at an address without one. */
+/** The identities that this browser stores for the event; undefined if the address names no event. */
 export const identities = visitors();
 
-/** A host who opens a link of the console, or a bookmark, is the user of the console. */
+/**
+ * Signs in a host who follows a console link or a bookmark as the console's user: always in host
+ * views, and elsewhere in the event unless somebody has joined in this browser before.
+ */
 function takeHost(): void {
-  if (hall || isOfTab || !isHostView(routeOf(location.hash))) return;
+  const route = routeOf(location.hash);
+  if (hall || isOfTab || route.length === 0) return;
   const { token } = identitiesOf("console")?.kept ?? {};
-  if (token === undefined || identities?.kept?.token !== undefined) return;
-  const ends = claimsOf(token)?.["exp"];
-  if (typeof ends !== "number" || ends * 1000 <= Date.now()) return;
+  const kept = identities?.kept;
+  if (token === undefined || kept?.token !== undefined) return;
+  if (!isHostView(route) && kept !== undefined) return;
+  const claims = claimsOf(token);
+  // The links of hosts may have no end.
+  const { exp } = claims ?? {};
+  if (!claims || (typeof exp === "number" && exp * 1000 <= Date.now())) return;
   leaveInvite();
   identities?.keepToken(token);
 }
 
 /**
- * As whom the page begins. A screen without a link of its own shows what the user of this
- * browser sees.
+ * Returns the page's initial identity. A hall screen without its own link shows what this browser's
+ * regular user sees.
  */
 export function keptIdentity(): Identity | undefined {
   takeHost();
@@ -93,8 +97,9 @@ export function keptIdentity(): Identity | undefined {
 }
 
 /**
- * Takes the token out of the address, where histories and screenshots would keep it.
- * @returns whether there was one.
+ * Moves the token from the address to the storage, because an address persists in histories and
+ * screenshots.
+ * @returns whether the address contained a token.
  */
 export function takeToken(): boolean {
   const { pathname, search, hash } = location;
@@ -112,7 +117,7 @@ export function takeToken(): boolean {
   return true;
 }
 
-/** Forgets the user and their drafts: others may use this computer. */
+/** Forgets the user and their drafts, because others may use this computer. */
 export function forgetVisitor(): void {
   leaveInvite();
   identities?.forget();

@@ -10,8 +10,8 @@ import "../base.css";
 export const LANGUAGE = "foyer:language";
 
 /**
- * Starts a page: its language, its colors, then its first component.
- * @param english the words of the console, if it needs them.
+ * Starts a page: sets its language and colors, and mounts its root component.
+ * @param english the console's English messages, if the page needs them.
  */
 export async function start(
   root: Component<{ page: PageConfig; baseUrl: string }>,

@@ -1,45 +1,51 @@
 import type { Component } from "svelte";
 import type { LiveState } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
-import type { Key } from "../i18n/index.js";
-import { may, mayAnywhere } from "../lib/rights.js";
+import { type Key, withLateWords } from "../i18n/index.js";
+import { hasConsole, may, mayAnywhere } from "../lib/rights.js";
+import { seesReports } from "../state/reports.js";
 import Overview from "./overview/Overview.svelte";
 
-/** The groups of the menu, in their order. */
+/** The menu's groups, in order. */
 export const groups = ["Event", "People", "Afterwards", "Advanced"] as const;
 export type Group = (typeof groups)[number];
 
-/** A page of the console. It has an `<h1>` of its own. */
+/** A page of the console. It renders its own `<h1>`. */
 export interface ConsolePage {
-  /** The word behind `#/`. */
+  /** The first part of the page's address, after `#/`. */
   readonly word: string;
   readonly label: Key;
   readonly icon: IconName;
-  readonly group: Group;
-  /** Whether a user may open it. */
+  /** Undefined for a page that the menu shows apart. */
+  readonly group?: Group;
+  /** Whether a user may open the page. */
   readonly isFor: (state: LiveState) => boolean;
   readonly load: () => Promise<{ default: Component }>;
+  /** The guide that explains the page, and its section. */
+  readonly guide: string;
 }
 
-/** Whether a user may use the HTTP API of a world, above all its keys. */
+/** Whether a user may use a world's HTTP API, including its keys. */
 export const hasKeys = (state: LiveState) => may(state, "world:api") && may(state, "world:secrets");
 
-/** Whether a user may read what happened: results and the history. */
+/** Whether a user may read the results and the history. */
 const hasFeed = (state: LiveState) => may(state, "world:api") && may(state, "world:feed");
 
-/** All pages, in the order of the navigation. */
+/** All pages, in navigation order. */
 export const pages: readonly ConsolePage[] = [
   {
     word: "overview",
+    guide: "host",
     label: "console.overview",
     icon: "info",
     group: "Event",
     isFor: (state) => may(state, "world:update"),
-    // The page that people open first is part of the console.
+    // Bundled with the console, because it is the first page that people open.
     load: async () => ({ default: Overview }),
   },
   {
     word: "world",
+    guide: "web#brand",
     label: "console.world",
     icon: "settings",
     group: "Event",
@@ -48,16 +54,19 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "program",
+    guide: "web#the-program",
     label: "console.program",
     icon: "calendar",
     group: "Event",
-    // `program.update` has no word of its own: without a rule, it is `room.update`.
+    // Clients receive no permission string for `program.update`. Without a rule of its own, this
+    // key follows `room.update`.
     isFor: (state) =>
       may(state, "world:api") && (may(state, "world:update") || mayAnywhere(state, "room:update")),
     load: () => import("./program/Program.svelte"),
   },
   {
     word: "rooms",
+    guide: "host#3-build-the-rooms",
     label: "console.rooms",
     icon: "stage",
     group: "Event",
@@ -67,14 +76,16 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "invite",
+    guide: "web#invite",
     label: "console.invite",
     icon: "link",
     group: "People",
-    isFor: hasKeys,
+    isFor: (state) => may(state, "world:api") && may(state, "world:users.invite"),
     load: () => import("./invite/Invite.svelte"),
   },
   {
     word: "roles",
+    guide: "web#roles",
     label: "console.roles",
     icon: "lock",
     group: "People",
@@ -83,6 +94,7 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "people",
+    guide: "web#moderate",
     label: "console.people",
     icon: "people",
     group: "People",
@@ -90,7 +102,26 @@ export const pages: readonly ConsolePage[] = [
     load: () => import("./people/People.svelte"),
   },
   {
+    word: "reports",
+    guide: "web#moderate",
+    label: "console.reports",
+    icon: "flag",
+    group: "People",
+    isFor: seesReports,
+    load: () => withLateWords(import("./reports/Reports.svelte")),
+  },
+  {
+    word: "mail",
+    guide: "web#invite",
+    label: "console.mail",
+    icon: "mail",
+    group: "People",
+    isFor: (state) => hasKeys(state) && may(state, "world:update"),
+    load: () => import("./mail/Mail.svelte"),
+  },
+  {
     word: "announcements",
+    guide: "web#notifications",
     label: "console.announcements",
     icon: "megaphone",
     group: "People",
@@ -99,6 +130,7 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "results",
+    guide: "web#afterwards",
     label: "console.results",
     icon: "poll",
     group: "Afterwards",
@@ -107,14 +139,16 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "activity",
+    guide: "web#afterwards",
     label: "console.activity",
     icon: "activity",
-    group: "Afterwards",
+    group: "Event",
     isFor: (state) => may(state, "world:update") && may(state, "world:api"),
     load: () => import("./activity/Activity.svelte"),
   },
   {
     word: "history",
+    guide: "integrate#the-audit",
     label: "console.history",
     icon: "clock",
     group: "Afterwards",
@@ -123,6 +157,7 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "keys",
+    guide: "integrate#tokens-of-your-own-login",
     label: "console.keys",
     icon: "key",
     group: "Advanced",
@@ -131,6 +166,7 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "webhooks",
+    guide: "integrate#webhooks",
     label: "console.webhooks",
     icon: "hook",
     group: "Advanced",
@@ -139,6 +175,7 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "providers",
+    guide: "integrate#sign-in-with-openid-connect",
     label: "console.providers",
     icon: "person",
     group: "Advanced",
@@ -147,10 +184,19 @@ export const pages: readonly ConsolePage[] = [
   },
   {
     word: "json",
+    guide: "configure",
     label: "console.jsonPage",
     icon: "code",
     group: "Advanced",
     isFor: (state) => hasKeys(state) && may(state, "world:update"),
     load: () => import("./json/Json.svelte"),
+  },
+  {
+    word: "account",
+    guide: "web#come-back",
+    label: "console.account",
+    icon: "lock",
+    isFor: hasConsole,
+    load: () => withLateWords(import("./account/Account.svelte")),
   },
 ];

@@ -1,44 +1,54 @@
 import type { ConsoleMessages } from "./console/en.js";
 import { en, type Messages } from "./en.js";
+import type { LateMessages } from "./late/en.js";
 
-/** A message, or one for each form of a number. */
+/** A message, or a message per plural category. */
 type Entry = string | Partial<Record<Intl.LDMLPluralRule, string>>;
 
-type All = Messages & ConsoleMessages;
+type All = Messages & ConsoleMessages & LateMessages;
 type Section = keyof All;
-/** The name of a message: `section.name`. */
+/** A message key: `section.name`. */
 export type Key = {
   [S in Section]: `${S}.${keyof All[S] & string}`;
 }[Section];
 
-/** A language: its own name, and its messages. */
+/** A language: its native name and its messages. */
 interface Language {
   name: string;
   load: () => Promise<Messages>;
-  /** The words of the console; without them it is in English. */
+  /** Loads the console's messages. Without this function, the console is in English. */
   loadConsole?: () => Promise<ConsoleMessages>;
+  /** Loads the messages of `late/en.ts`. Without this function, they are in English. */
+  loadLate?: () => Promise<LateMessages>;
 }
 
-/** Every language by its code. README.md says how to add one. */
+const englishLate = (): Promise<LateMessages> => import("./late/en.js").then(({ en }) => en);
+
+/** All languages by code. README.md explains how to add a language. */
 export const languages: Record<string, Language> = {
-  en: { name: "English", load: async () => en },
+  en: {
+    name: "English",
+    load: async () => en,
+    loadLate: englishLate,
+  },
   de: {
     name: "Deutsch",
     load: () => import("./de.js").then(({ de }) => de),
     loadConsole: () => import("./console/de.js").then(({ de }) => de),
+    loadLate: () => import("./late/de.js").then(({ de }) => de),
   },
 };
 
-let messages: Messages & Partial<ConsoleMessages> = en;
+let messages: Messages & Partial<ConsoleMessages & LateMessages> = en;
 let language = "en";
 let plurals = new Intl.PluralRules("en");
 
-/** The code of the language in use. */
+/** Returns the code of the current language. */
 export const currentLanguage = (): string => language;
 
 /**
- * The language in use as it is written where the browser is: numbers and times follow the
- * region, such as a clock of 24 hours in English, too.
+ * Returns the current language with the browser's region, so that numbers and times follow local
+ * conventions, such as a 24-hour clock in English.
  */
 export function currentLocale(): string {
   const preferred = globalThis.navigator?.languages ?? [];
@@ -57,16 +67,16 @@ function regionOf(tag: string): string | undefined {
   }
 }
 
-/** The first supported one of the preferred languages. */
+/** Returns the first supported language among the preferred languages, or English if none of them is supported. */
 export const choose = (preferred: readonly (string | null)[]): string =>
   preferred
     .map((tag) => tag?.toLowerCase().split("-")[0] ?? "")
     .find((code) => Object.hasOwn(languages, code)) ?? "en";
 
 /**
- * Loads a language; before the pages are made.
- * @param english the words of the console, if the page needs them: those without a translation
- *   stay as they are.
+ * Loads a language and switches to it. Must run before the pages render.
+ * @param english the console's English messages, if the page needs them; used if the language has
+ * no translation of the console.
  */
 export async function useLanguage(code: string, english?: ConsoleMessages): Promise<void> {
   const { load, loadConsole } = languages[code]!;
@@ -76,9 +86,17 @@ export async function useLanguage(code: string, english?: ConsoleMessages): Prom
   plurals = new Intl.PluralRules(code);
 }
 
+/** Waits for a part of the pages and the messages of `late/en.ts`, which must load before it renders. */
+export async function withLateWords<Part>(part: Promise<Part>): Promise<Part> {
+  const load = languages[language]!.loadLate ?? englishLate;
+  const [loaded, late] = await Promise.all([part, load()]);
+  messages = { ...messages, ...late };
+  return loaded;
+}
+
 /**
- * A message in the language in use.
- * @param values replace `{name}` in it; `n` chooses the form of a number.
+ * Returns a message in the current language.
+ * @param values values for the `{name}` placeholders; `n` selects the plural form.
  */
 export function t(key: Key, values: Record<string, string | number> = {}): string {
   const [section, name] = key.split(".") as [Section, string];

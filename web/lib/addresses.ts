@@ -1,12 +1,12 @@
-/** Where uploads are. */
+/** An upload's path. */
 const MEDIA = /\/media\/pub\/[a-z0-9-]+\/[\w.-]+$/;
 
 /**
- * The address of an upload on the server of this page; undefined for any other address.
- * An upload carries the domain of its upload, which may be another name of the same
- * server. The pages load nothing from other servers.
+ * Returns the address of an upload on this page's server, or undefined for any other address. An
+ * upload's address contains the domain at the time of the upload, which may be a different name for
+ * the same server. The pages load nothing from other servers.
  * @param url untrusted text.
- * @param base the address of the server.
+ * @param base the server's address.
  */
 export function mediaAddress(url: unknown, base: string): string | undefined {
   if (typeof url !== "string" || !URL.canParse(url, base)) return undefined;
@@ -15,7 +15,7 @@ export function mediaAddress(url: unknown, base: string): string | undefined {
   return path ? new URL(`.${path}`, base).href : undefined;
 }
 
-/** An address of the web that a link or a frame may have; undefined for any other text. */
+/** Returns an http(s) address, which is safe for links and frames, or undefined for any other text. */
 export function webAddress(url: unknown): string | undefined {
   if (typeof url !== "string" || !URL.canParse(url)) return undefined;
   const { protocol, href } = new URL(url);
@@ -24,15 +24,33 @@ export function webAddress(url: unknown): string | undefined {
 
 const PICTURES = /\.(?:png|jpe?g|gif|webp|svg)$/i;
 
-/** The address of an uploaded picture, as {@link mediaAddress} has it; undefined for other files. */
+/** Returns an uploaded picture's address, as {@link mediaAddress} does, or undefined for other files. */
 export function pictureOf(url: unknown, base: string): string | undefined {
   const own = mediaAddress(url, base);
   return own !== undefined && PICTURES.test(own) ? own : undefined;
 }
 
-// Pages of others in a frame.
+/** The size to which pictures for whole pages are scaled down when they are uploaded, in pixels. */
+export const LARGE = { width: 1920, height: 1920 };
 
-/** The id of a YouTube video, from the id itself or an address; undefined without one. */
+/** The same for pictures that are only shown small, such as faces. */
+export const SMALL = { width: 640, height: 640 };
+
+/** The media query of screens on which a preview is wide enough for the whole width. */
+export const NARROW = "(max-width: 640px)";
+
+/**
+ * Returns the address of an uploaded picture's preview: at most 640 by 640 pixels, and still. It is
+ * the picture itself if that is small. Undefined for other files.
+ */
+export function previewAddress(url: unknown, base: string): string | undefined {
+  const own = pictureOf(url, base);
+  return own === undefined ? undefined : `${own}?preview`;
+}
+
+// Embedded third-party pages.
+
+/** Extracts a YouTube video's id from an id or address. Returns undefined if there is no such id. */
 export function youtubeId(text: unknown): string | undefined {
   if (typeof text !== "string") return undefined;
   const trimmed = text.trim();
@@ -53,19 +71,19 @@ export function youtubeId(text: unknown): string | undefined {
   return id && /^[\w-]{6,20}$/.test(id) ? id : undefined;
 }
 
-/** Whether people are asked before a page of others is loaded. */
+/** The consent required for an embedded third-party page. */
 interface Consent {
   readonly isNeeded: boolean;
   readonly host: string;
-  /** The address of its privacy policy. */
+  /** The address of the host's privacy policy. */
   readonly policy?: string;
 }
 
 /**
- * Whether a world wants its people to be asked before a frame is loaded.
- * @param blockers the `iframe_blockers` of the world, which may be anything: settings by
- *   host, which count for its subdomains too, and `default`.
- * @param url the address of the frame.
+ * Returns whether a world requires consent before a frame loads.
+ * @param blockers the world's `iframe_blockers`, of any shape: settings by host, which also apply
+ * to the host's subdomains, and `default`.
+ * @param url the frame's address.
  */
 export function consentOf(blockers: Readonly<Record<string, unknown>>, url: string): Consent {
   const { host, hostname } = new URL(url);
@@ -76,15 +94,15 @@ export function consentOf(blockers: Readonly<Record<string, unknown>>, url: stri
   return { isNeeded: rule["enabled"] === true, host, ...(policy && { policy }) };
 }
 
-/** A name and the domains that it is in, the longest first. */
+/** Returns a hostname and its parent domains, longest first. */
 function parents(hostname: string): string[] {
   const words = hostname.split(".");
   return words.map((_, at) => words.slice(at).join("."));
 }
 
 /**
- * The address of a page in a frame. A host may pass `{id}` and `{display_name}` of the
- * user in it. Undefined if it is no web address.
+ * Returns an embedded page's address, or undefined if it is not a web address. The address may
+ * contain the placeholders `{id}` and `{display_name}` for the user.
  */
 export const frameAddress = (
   url: unknown,
@@ -100,9 +118,10 @@ export const frameAddress = (
     : undefined;
 
 /**
- * The `sandbox` of a page in a frame. It keeps its own origin only if that differs from the
- * origin of this page: otherwise it could take over this page by scripts.
- * @param origin the origin of this page.
+ * Returns the `sandbox` attribute for an embedded page. The page keeps its own origin only if that
+ * origin differs from this page's origin: with the same origin, the embedded page's scripts could
+ * take over this page.
+ * @param origin this page's origin.
  */
 export const sandboxOf = (url: string, origin: string): string =>
   [
@@ -114,8 +133,8 @@ export const sandboxOf = (url: string, origin: string): string =>
   ].join(" ");
 
 /**
- * The `allow` of a page in a frame: it may play, and use camera and microphone if a host says
- * that it is a call.
+ * Returns the `allow` attribute for an embedded page. Camera, microphone and screen capture are
+ * allowed only if a host declares the page to be a call.
  */
 export const allowOf = (config: Readonly<Record<string, unknown>>): string =>
   [

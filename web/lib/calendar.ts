@@ -1,8 +1,8 @@
-// A session as a file that calendar programs open (RFC 5545).
+// Exports a session as an iCalendar file (RFC 5545).
 
-/** An entry of a calendar. */
+/** A calendar entry. */
 export interface Entry {
-  /** The same for the same entry, in all files. */
+  /** Stable across all exports of the entry. */
   readonly uid: string;
   readonly title: string;
   readonly description: string;
@@ -10,13 +10,13 @@ export interface Entry {
   /** In milliseconds since 1970. */
   readonly start: number;
   readonly end: number;
-  /** Where it is on the web. */
+  /** The entry's web address. */
   readonly url: string;
 }
 
 const encoder = new TextEncoder();
 
-/** A line of at most 75 bytes, continued after a line break and a space. */
+/** Folds a line at 75 bytes, as RFC 5545 requires. */
 function folded(line: string): string {
   const parts: string[] = [];
   let part = "";
@@ -43,7 +43,10 @@ const escaped = (text: string): string =>
 
 const utc = (time: number): string => new Date(time).toISOString().replace(/[-:]|\.\d{3}/g, "");
 
-/** A calendar with one entry. @param now in milliseconds since 1970. */
+/**
+ * Returns a calendar with one entry.
+ * @param now in milliseconds since 1970.
+ */
 export const calendarOf = (entry: Entry, now: number): string =>
   [
     "BEGIN:VCALENDAR",

@@ -2,8 +2,7 @@ import DOMPurify from "dompurify";
 import { Marked, marked } from "marked";
 import { mediaAddress, webAddress } from "./addresses.js";
 
-// Users write Markdown, and every text of theirs is hostile. DOMPurify sanitizes it; no
-// string becomes HTML in any other way.
+// User-written Markdown is untrusted. Strings become HTML only through DOMPurify.
 
 const ALLOWED = {
   ALLOWED_TAGS: [
@@ -40,14 +39,14 @@ const ALLOWED = {
   RETURN_DOM_FRAGMENT: true,
 } as const;
 
-/** In a line of a chat, `<b>` means these three characters. */
+/** Inline text, such as chat messages: HTML tags are shown literally. */
 const lines = new Marked({ tokenizer: { tag: () => undefined } });
 
 /**
  * Renders untrusted Markdown.
- * @param base the address of the server: pictures come from its uploads only, others
- *   become links.
- * @param inline without paragraphs, headings, HTML and the like, as in a chat.
+ * @param base the server's address: only pictures uploaded to this server are shown; other pictures
+ * become links.
+ * @param inline whether to omit paragraphs, headings, HTML and other block syntax, as in a chat.
  */
 export function renderMarkdown(text: string, base: string, inline = false): DocumentFragment {
   const options = { async: false, gfm: true, breaks: true } as const;
@@ -55,7 +54,7 @@ export function renderMarkdown(text: string, base: string, inline = false): Docu
   return sanitized(html, base, []);
 }
 
-/** The additional elements of a page in HTML. */
+/** Elements allowed in HTML pages, in addition to the elements allowed in Markdown. */
 const PAGE_TAGS = [
   "div",
   "section",
@@ -91,8 +90,8 @@ const PAGE_TAGS = [
 ];
 
 /**
- * Renders HTML that a host wrote, without scripts, styles, forms and frames.
- * @param base the address of the server, as in {@link renderMarkdown}.
+ * Renders HTML written by a host, without scripts, styles, forms or frames.
+ * @param base the server's address, as in {@link renderMarkdown}.
  */
 export const renderHtml = (html: string, base: string): DocumentFragment =>
   sanitized(html, base, PAGE_TAGS);

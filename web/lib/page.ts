@@ -1,39 +1,67 @@
-/** The server's settings of a page, in `<meta name="foyer">`; `plugins/web` writes them. */
+import type { ClosedPhase } from "../../schemas/plain/access.js";
+
+/** The server's settings for a page, which `plugins/web` writes into `<meta name="foyer">`. */
 export interface PageConfig {
-  /** The folder of the server, relative to the page: `./`, or `../` for each level. */
+  /** The server's base path, relative to the page: `./`, or `../` per level. */
   base: string;
-  /** The world that the address names; null if it names none. */
+  /** The world named by the page's address, or null if the address names none. */
   world: string | null;
   /** Whether the server has no world yet. */
   isNew: boolean;
-  /** The title of the world, if guests may see the world. */
+  /** The world's title; null if guests may not see the world. */
   title: string | null;
+  /**
+   * The event's name on pages that turn somebody away: the title if guests may see the world or if
+   * the event has a contact, so that people know whom they ask about what; otherwise null.
+   */
+  name: string | null;
+  /** Whom people may ask, even without access: an address, a URL or words. */
+  contact?: string;
   theme: Theme;
   links?: Links;
-  /** When and where the event is, if guests may see the world. */
+  /** The event's dates and location, if guests may see the world. */
   event?: EventPreview;
-  /** How the program continues, for the first page, if guests may read it. */
+  /** What the event is about, in Markdown, if guests may see the world. */
+  about?: string;
+  /** Present while the event is closed to some people. */
+  access?: PageAccess;
+  /** Upcoming sessions for the landing page, if guests may read the program. */
   program?: ProgramPreview;
-  /** The language that the world prefers; null for the browser's. */
+  /** The world's preferred language, or null to use the browser's language. */
   locale: string | null;
   /**
-   * The id of the one room to show, without anything around it. Empty for the first
-   * room; null for all of them.
+   * Id of the only room to show, without any surrounding UI. An empty string selects the first
+   * room; null shows all rooms.
    */
   embed: string | null;
-  /** The providers by which people sign in: their ids and names. */
+  /** The available sign-in providers. */
   signIn: { id: string; name: string }[];
+  /** The host whose pages can use passkeys, or null if browsers permit none at the server's address. */
+  passkeys: string | null;
+  /** Whether the server can send people a new link. */
+  mail: boolean;
   upload: { maxBytes: number; types: string[] };
+  /** Whether the server has an engine for calls. */
+  calls?: boolean;
 }
 
-/** The links at the foot of the first page: the part of `config.links` that is sound. */
+/** The phase of an event that is not open to everybody. */
+export interface PageAccess {
+  phase: ClosedPhase;
+  /** When the event opens, in RFC 3339 format. */
+  opens_at?: string;
+  /** Whether the phase keeps guests out, too. */
+  keepsOut: boolean;
+}
+
+/** Footer links of the landing page: the valid part of `config.links`. */
 export interface Links {
   privacy?: string;
   imprint?: string;
   more?: { label: string; url: string }[];
 }
 
-/** The sound part of `config.event`. Times are RFC 3339. */
+/** The valid part of `config.event`. Times are in RFC 3339 format. */
 export interface EventPreview {
   starts_at?: string;
   ends_at?: string;
@@ -41,25 +69,29 @@ export interface EventPreview {
   location?: string;
   /** The address of a picture. */
   cover?: string;
-  /** The name of the time zone in which the times are shown. */
+  /** The time zone in which times are shown, by name. */
   timezone?: string;
 }
 
 /** The next sessions of a program, and some of its speakers. */
 export interface ProgramPreview {
   sessions: PreviewSession[];
-  /** How many scheduled sessions there are besides. */
+  /** Number of scheduled sessions that are not in `sessions`. */
   more: number;
   speakers: PreviewSpeaker[];
+  /** Number of speakers who are not in `speakers`. */
+  moreSpeakers: number;
 }
 
 export interface PreviewSession {
   title: string;
   starts_at: string;
   ends_at: string | null;
-  /** The name of its room; empty without one. */
+  /** The room's name, or an empty string if the session has no room. */
   room: string;
   speakers: string[];
+  /** The address of the recording, once the event is over. */
+  recording?: string;
 }
 
 export interface PreviewSpeaker {
@@ -68,37 +100,38 @@ export interface PreviewSpeaker {
   picture: string | null;
 }
 
-/** The look of a world: the part of `config.theme` that the pages use. */
+/** A world's appearance: the part of `config.theme` that the pages use. */
 export interface Theme {
   /** Colors, as `#rrggbb`. */
   colors?: { primary?: string };
   logo?: { url?: string };
+  /** The logo on dark backgrounds; the logo itself, on a light plate, by default. */
+  logo_dark?: { url?: string };
 }
 
 /** Whether guests may see more of an event than its title. */
-export const hasFace = ({ event, program }: PageConfig): boolean =>
-  event !== undefined || program !== undefined;
+export const hasPublicPreview = ({ event, program, about }: PageConfig): boolean =>
+  event !== undefined || program !== undefined || about !== undefined;
 
-/** The configuration of this page. */
+/** Reads the page's configuration. */
 export function readPage(document: Document): PageConfig {
   const meta = document.querySelector<HTMLMetaElement>('meta[name="foyer"]');
   return JSON.parse(meta?.content ?? "{}") as PageConfig;
 }
 
-/** How long the server may take to answer, in milliseconds. */
 const ANSWER_TIMEOUT_MS = 10_000;
 
-/** The part of a window that a reload needs. */
+/** The part of `Window` that {@link reloadOnline} uses. */
 export interface ReloadWindow {
   readonly location: Pick<Location, "href" | "reload">;
   readonly fetch: typeof fetch;
 }
 
 /**
- * Reloads the page if the server is in reach: a reload without a network would replace the
- * page by an error of the browser. Browsers may remember that code could not be loaded, so
- * only a new page can load it again.
- * @returns false if the server is out of reach; the page stays then.
+ * Reloads the page if the server is reachable: offline, a reload would replace the page with a
+ * browser error. Browsers may cache the failure to load a script, so the script can be loaded only
+ * by a new page.
+ * @returns false if the server is unreachable, in which case the page stays.
  */
 export async function reloadOnline(
   window: ReloadWindow,
@@ -118,12 +151,12 @@ export async function reloadOnline(
   return true;
 }
 
-/** Has the browser save a file. */
+/** Downloads a file to the user's device. */
 export function saveFile(name: string, blob: Blob): void {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name.replace(/[^\p{L}\p{N}._-]+/gu, "-");
   link.click();
-  // The browser has begun to read it by then.
+  // After this delay, the browser has started to read the blob.
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

@@ -1,12 +1,15 @@
-// Pictures are made smaller before they are sent: a photo of a phone has 9 MB, and a chat shows a
-// tenth of its pixels.
+// Pictures are downscaled before upload: a phone photo has 9 MB, and a chat shows a tenth of its
+// pixels.
 
 /** The longest side of a picture in a chat, in pixels. */
 export const LONGEST_SIDE = 2048;
 
 const QUALITY = 0.85;
 
-/** The types that lose nothing but size. Others may move, or have no pixels. */
+/**
+ * Types of pictures that lose only size when they are scaled. Pictures of other types may be
+ * animated or vector graphics.
+ */
 const SCALED = new Set(["image/jpeg", "image/png", "image/webp"]);
 
 const EXTENSIONS: Readonly<Record<string, string>> = {
@@ -15,12 +18,12 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   "image/webp": "webp",
 };
 
-/** How much of a file says whether it moves, in bytes. */
+/** Number of leading bytes that reveal whether a picture is animated. */
 const HEAD = 4096;
 
 /**
- * Whether a picture moves: an `acTL` chunk of a PNG, before its pixels, or an `ANIM` chunk of a
- * WebP, behind its header.
+ * Whether a picture is animated: a PNG with an `acTL` chunk before its pixels, or a WebP with an
+ * `ANIM` chunk after its header.
  */
 async function moves(file: Blob): Promise<boolean> {
   const bytes = new Uint8Array(await file.slice(0, HEAD).arrayBuffer());
@@ -29,8 +32,8 @@ async function moves(file: Blob): Promise<boolean> {
 }
 
 /**
- * The file to send for one that a user chose: a picture with at most {@link LONGEST_SIDE} pixels
- * on a side. What is no picture, moves, is small, or cannot be read stays as it is.
+ * Returns the file to upload: a picture scaled to at most {@link LONGEST_SIDE} pixels per side. A
+ * file that is not a picture, or is animated, small or unreadable, is returned unchanged.
  */
 export async function scaled(file: File): Promise<File> {
   if (!SCALED.has(file.type) || (await moves(file))) return file;
@@ -48,7 +51,7 @@ export async function scaled(file: File): Promise<File> {
     context.drawImage(picture, 0, 0, canvas.width, canvas.height);
     const type = file.type;
     const blob = await canvas.convertToBlob({ type, quality: QUALITY });
-    // A browser that cannot write WebP writes PNG, which may be larger.
+    // Browsers that cannot encode WebP produce PNG, which may be larger.
     if (blob.size >= file.size) return file;
     const name =
       blob.type === type

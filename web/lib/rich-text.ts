@@ -1,40 +1,40 @@
-// Most user texts are plain. The libraries that render the rest are a third of all the code
-// of a room, so they are loaded on demand.
+// Most user-written text is plain. The libraries that render Markdown and HTML make up a third of a
+// room's code, so they are loaded on demand.
 
-/** How a text is rendered. */
+/** Options for rendering user-written text. */
 export interface TextOptions {
-  /** The address of the server; other servers give no pictures. */
+  /** The server's address; pictures from other servers are not shown. */
   base: string;
-  /** Markdown without paragraphs, headings and the like, as in a chat. */
+  /** Whether to render Markdown without paragraphs, headings and other block syntax, as in a chat. */
   inline?: boolean;
-  /** HTML instead of Markdown. */
+  /** Whether the text is HTML instead of Markdown. */
   html?: boolean;
 }
 
-/** The syntax within a line of Markdown: marks, HTML, addresses. */
+/** Inline Markdown syntax: markup characters, HTML and addresses. */
 const MEANINGFUL = /[\\*_~`<>&[\]\n\r\t\0]|:\/\/|www\.|[\w.+-]@|^ | $/i;
-/** The additional syntax at the beginning of a line. */
+/** Markdown syntax that has a meaning only at the start of a line. */
 const LEADING = /^\s*(?:[#>+|=-]|\d+[.)])/;
 
-/** Whether Markdown would show a text as it is. */
+/** Whether text has no Markdown syntax and would therefore render unchanged. */
 export const isPlain = (text: string, inline: boolean): boolean =>
   !MEANINGFUL.test(text) && (inline || !LEADING.test(text));
 
-/** Markdown without its marks, where a text has a line or two and leads nowhere itself. */
+/** Strips Markdown syntax from text, for short previews without links. */
 export const withoutMarks = (text: string): string =>
   text
     .replace(/!?\[([^[\]]*)\]\([^()]*\)/g, "$1")
     .replace(/^[#>]+ /gm, "")
     .replace(/[*~`]|(?<![a-z\d])_|_(?![a-z\d])/gi, "");
 
-/** The libraries, once they are there. */
+/** The renderer, once loaded. */
 let renderer: typeof import("./markdown.js") | undefined;
 
 /**
- * Renders an untrusted text.
- * @param show receives the result, twice if the libraries are not there yet: first as plain
- *   text, which takes about the same place.
- * @returns ends it.
+ * Renders untrusted text.
+ * @param show receives the result. If the libraries have not been loaded yet, `show` is called
+ * twice: first with plain text, which takes up about the same space.
+ * @returns a function that cancels a pending render.
  */
 export function renderText(
   text: string,
@@ -46,7 +46,7 @@ export function renderText(
     try {
       return html ? by.renderHtml(text, base) : by.renderMarkdown(text, base, inline);
     } catch {
-      // Thousands of quotes, one in the other, are more than the parser takes.
+      // The parser fails on thousands of nested quotes.
       return plain(html ? "" : text, inline);
     }
   };
@@ -59,7 +59,7 @@ export function renderText(
         renderer = libraries;
         if (!isOver) show(render(libraries));
       },
-      // The server was renewed, or is out of reach: the text stays as it was typed.
+      // The server was updated or is unreachable: keep the plain text.
       () => {},
     );
   }

@@ -1,25 +1,26 @@
 import type { LiveState, SentRoom } from "../../client/index.js";
 
-// The server's permissions, so that pages offer nothing that it refuses.
+// Mirrors the server's permissions, so that pages offer nothing that the server would refuse.
 
-/** Whether a list of permissions, of the world or a room, has one. */
+/** Whether a world or room grants a permission. */
 export const may = (
   holder: { readonly permissions: readonly string[] } | undefined,
   permission: string,
 ): boolean => holder?.permissions.includes(permission) ?? false;
 
-/** Whether a user has a right on the world, or on any room. */
+/** Whether a user has any of the given rights in the world or in any room. */
 export const mayAnywhere = (state: LiveState, ...rights: readonly string[]): boolean =>
   [state, ...state.rooms].some((it) => rights.some((right) => may(it, right)));
 
-/** Whether the console has a page for a user: see `console/pages.ts`. */
+/** Whether any page of the console is available to a user; see `console/pages.ts`. */
 export const hasConsole = (state: LiveState): boolean =>
   ["update", "users.list", "users.manage", "announce"].some((it) => may(state, `world:${it}`)) ||
   may(state, "world:rooms.create.stage") ||
-  mayAnywhere(state, "room:update", "room:delete") ||
-  (may(state, "world:api") && (may(state, "world:secrets") || may(state, "world:feed")));
+  mayAnywhere(state, "room:update", "room:delete", "room:chat.moderate") ||
+  (may(state, "world:api") &&
+    ["secrets", "feed", "users.invite"].some((it) => may(state, `world:${it}`)));
 
-/** The permissions that silenced people keep. */
+/** Permissions that silenced users keep. */
 const QUIET = new Set([
   "world:view",
   "room:view",
@@ -27,17 +28,22 @@ const QUIET = new Set([
   "room:chat.join",
   "room:question.read",
   "room:poll.read",
+  "room:call.join",
+  "room:bbb.join",
 ]);
 
-/** Whether a moderator silenced the user. It ends with the first right that is restored. */
+/**
+ * Whether a moderator has silenced the user. The silence is over once the user has any permission
+ * that silenced users lack.
+ */
 export function isSilenced(view: LiveState | undefined): boolean {
   if (view?.user.moderation_state !== "silenced") return false;
   return [view, ...view.rooms].every(({ permissions }) => permissions.every((it) => QUIET.has(it)));
 }
 
-/** A module of a room, as the server sends it. */
+/** A room's module, as sent by the server. */
 export type RoomModule = SentRoom["modules"][number];
 
-/** The first module of a room with one of these types. */
+/** Returns a room's first module of one of the given types. */
 export const moduleOf = (room: SentRoom, ...types: string[]): RoomModule | undefined =>
   room.modules.find(({ type }) => types.includes(type));

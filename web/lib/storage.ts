@@ -1,9 +1,9 @@
 import { type Readable, writable } from "svelte/store";
 
-/** The part of `localStorage` that is used. */
+/** The part of `Storage` that the pages use. */
 export type Shelf = Pick<Storage, "getItem" | "setItem" | "removeItem">;
 
-/** A shelf that forgets: for browsers that forbid storage. */
+/** Creates an in-memory shelf for browsers that forbid storage. */
 export function memoryShelf(): Shelf {
   const values = new Map<string, string>();
   return {
@@ -13,7 +13,7 @@ export function memoryShelf(): Shelf {
   };
 }
 
-/** Storage of a browser, or a shelf that forgets. A full or forbidden storage breaks no page. */
+/** Wraps browser storage. If the storage is full or forbidden, values are kept in memory instead. */
 function shelfIn(storage: () => Storage): Shelf {
   const memory = memoryShelf();
   const tried = <T>(work: (storage: Storage) => T, otherwise: () => T): T => {
@@ -34,7 +34,7 @@ function shelfIn(storage: () => Storage): Shelf {
       tried(
         (it) => {
           it.setItem(key, value);
-          // The stored value is newer than the one that found no room before.
+          // The stored value supersedes a value that was kept in memory when storage was full.
           memory.removeItem(key);
         },
         () => memory.setItem(key, value),
@@ -49,14 +49,14 @@ function shelfIn(storage: () => Storage): Shelf {
   };
 }
 
-/** `localStorage`: what is on it stays in this browser. */
+/** Returns a shelf on `localStorage`, which outlives the page. */
 export const browserShelf = (): Shelf => shelfIn(() => localStorage);
 
-/** A shelf of this tab alone, which ends with it. Pages of other tabs don't see what is on it. */
+/** Returns a shelf on `sessionStorage`, which is private to this tab and ends with the tab. */
 export const tabShelf = (): Shelf => shelfIn(() => sessionStorage);
 
-/** The names of all items of `localStorage`. */
-export function namesKept(): string[] {
+/** Returns the names of all items in `localStorage`. */
+export function storedKeys(): string[] {
   try {
     return Object.keys(localStorage);
   } catch {
@@ -64,7 +64,7 @@ export function namesKept(): string[] {
   }
 }
 
-/** Removes all items whose names begin so, in this tab or in this browser. */
+/** Removes all items whose names start with a prefix, from this tab's storage or from this browser's storage. */
 export function forgetAll(prefix: string, ofTab = false): void {
   try {
     const storage = ofTab ? sessionStorage : localStorage;
@@ -72,14 +72,14 @@ export function forgetAll(prefix: string, ofTab = false): void {
       if (name.startsWith(prefix)) storage.removeItem(name);
     }
   } catch {
-    // The browser forbids storage: there is nothing to remove.
+    // The browser forbids storage, so there is nothing to remove.
   }
 }
 
-/** How many dismissals are kept: there are few announcements at a time. */
+/** Maximum number of dismissals kept; few announcements exist at a time. */
 const MAX_DISMISSALS = 200;
 
-/** What was dismissed in this browser: announcements, or cards of polls. */
+/** Items dismissed in this browser: announcements or poll cards. */
 export class Dismissals implements Readable<ReadonlySet<string>> {
   readonly #shelf: Shelf;
   readonly #key: string;
@@ -94,7 +94,7 @@ export class Dismissals implements Readable<ReadonlySet<string>> {
   }
 
   dismiss(id: string): void {
-    // Other windows dismiss as well, so it is read again.
+    // Re-read, because other windows write dismissals too.
     const all = [...this.#kept().filter((it) => it !== id), id].slice(-MAX_DISMISSALS);
     this.#shelf.setItem(this.#key, all.join(" "));
     this.#store.set(new Set(all));

@@ -1,7 +1,8 @@
 import { mediaAddress, webAddress, youtubeId } from "./addresses.js";
 
-// The parameters of the player, in the `#` of its address. The page of the stage and the
-// player both check them: a configuration may hold anything, and anybody can forge an address.
+// The player's parameters, in the fragment of the player's address. Both the stage's page and the
+// player validate the parameters: a configuration may hold anything, and anyone can forge an
+// address.
 
 /** One version of a stream, such as another language. */
 export interface Version {
@@ -11,7 +12,6 @@ export interface Version {
 
 export interface Stream {
   readonly url: string;
-  /** Other versions of it. */
   readonly alternatives: readonly Version[];
   /** Captions, as WebVTT. */
   readonly subtitles?: string;
@@ -23,9 +23,9 @@ const MAX_ALTERNATIVES = 20;
 const MAX_LABEL = 100;
 
 /**
- * The address of a stream: of the web, or a path on this server such as
- * `/demo/stream.m3u8`; undefined for anything else.
- * @param base the address of the server, which may be a folder of its host.
+ * Returns a stream's full address for a web address or for a path on this server, such as
+ * `/demo/stream.m3u8`. Returns undefined for anything else.
+ * @param base the server's address, which may include a path.
  */
 export function streamAddress(url: unknown, base: string): string | undefined {
   if (typeof url !== "string") return undefined;
@@ -34,7 +34,8 @@ export function streamAddress(url: unknown, base: string): string | undefined {
     const { origin, href } = new URL(`.${text}`, base);
     return origin === new URL(base).origin ? href : undefined;
   }
-  // The demo names the address at which it was started, which may have other names.
+  // The demo stores the address at which it was started, but visitors may use a different name for
+  // the server.
   const [, demo] = OWN_DEMO.exec(text) ?? [];
   return demo === undefined ? webAddress(text) : new URL(demo, base).href;
 }
@@ -42,8 +43,8 @@ export function streamAddress(url: unknown, base: string): string | undefined {
 const OWN_DEMO = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?\/(demo\/stream\.m3u8)$/;
 
 /**
- * The stream of a module `livestream.native`.
- * @returns undefined if its configuration names none.
+ * Parses the stream of a `livestream.native` module.
+ * @returns undefined if the configuration contains no valid address.
  */
 export function streamOf(
   config: Readonly<Record<string, unknown>>,
@@ -71,17 +72,17 @@ function versionsOf(list: unknown, base: string): Version[] {
   });
 }
 
-/** The parameters of the player: the stream, and the title, language and color of the page. */
+/** The player's parameters: the stream, and the page's title, language and color. */
 export interface Playing extends Stream {
   readonly title: string;
   readonly lang: string;
   /** Such as `#1a2b3c`. */
   readonly color?: string;
-  /** Whether the viewer asked for it, so that it need not begin silently. */
+  /** Whether the viewer started playback, so that it need not be muted. */
   readonly sound?: boolean;
 }
 
-/** The `#` of the player's address. */
+/** Encodes the player's parameters as the fragment of the player's address. */
 export function playerHash(playing: Playing): string {
   const { url, alternatives, subtitles, image, title, lang } = playing;
   const { color, sound } = playing;
@@ -98,9 +99,9 @@ export function playerHash(playing: Playing): string {
 }
 
 /**
- * The player's parameters, from the address of its page.
+ * Parses the player's parameters from the fragment of the player's address.
  * @param base the address of the player's page.
- * @returns undefined without a stream.
+ * @returns undefined if the parameters name no stream.
  */
 export function readPlayerHash(hash: string, base: string): Playing | undefined {
   const params = new URLSearchParams(hash.replace(/^#/, ""));
@@ -136,18 +137,18 @@ function parsed(json: string | null): unknown {
 export const isFile = (url: string): boolean =>
   /\.(mp4|m4v|mov|webm|ogv|ogg|oga|mp3|m4a|aac|wav|flac)$/i.test(new URL(url).pathname);
 
-/** What the address of a stream is instead: a page that no player of streams plays. */
-export type NoStream =
+/** An address that is not a stream but a page, which the player cannot play. */
+export type NonStream =
   | { readonly is: "youtube"; readonly id: string }
   | { readonly is: "vimeo"; readonly url: string }
-  | { readonly is: "meeting" }
+  | { readonly is: "meeting"; readonly url: string }
   | { readonly is: "page" };
 
-/** The pages of video calls. None of them is a stream, and most refuse to be shown in a frame. */
+/** Sites for video calls. None of them is a stream, and most refuse to load in a frame. */
 const MEETINGS =
   /(^|\.)(zoom\.(us|com)|zoomgov\.com|teams\.(microsoft|live)\.com|meet\.google\.com|webex\.com|gotomeeting\.com|whereby\.com|jit\.si|bluejeans\.com)$/;
 
-/** The player of a video or an event of Vimeo; undefined for another page. */
+/** Returns the address of the embeddable player for a Vimeo video or event, or undefined for other pages. */
 function vimeoPlayer({ hostname, pathname }: URL): string | undefined {
   if (!/^((www|player)\.)?vimeo\.com$/.test(hostname)) return undefined;
   const [, isEvent, id, hash] =
@@ -158,11 +159,11 @@ function vimeoPlayer({ hostname, pathname }: URL): string | undefined {
 }
 
 /**
- * What is at the address of a stream, if it is none.
- * @param url as it was typed.
- * @returns undefined for an address that may be a stream, and for none at all.
+ * Classifies an address that is not a stream.
+ * @param url the address as typed.
+ * @returns undefined if the address may be a stream, or if the text is not an address.
  */
-export function noStream(url: unknown, base: string): NoStream | undefined {
+export function classifyNonStream(url: unknown, base: string): NonStream | undefined {
   const address =
     streamAddress(url, base) ??
     (/^\s*[\w-]+(\.[\w-]+)+\//.test(String(url))
@@ -176,9 +177,9 @@ export function noStream(url: unknown, base: string): NoStream | undefined {
   }
   const player = vimeoPlayer(parsed);
   if (player !== undefined) return { is: "vimeo", url: player };
-  if (MEETINGS.test(parsed.hostname)) return { is: "meeting" };
+  if (MEETINGS.test(parsed.hostname)) return { is: "meeting", url: address };
   const { pathname, origin } = parsed;
-  // Some servers of streams have addresses without an ending: these are tried.
+  // Some streaming servers use addresses without an extension, so the player tries such addresses.
   const isOwn = origin === new URL(base).origin;
   const isStream = isOwn || isFile(address) || /\.(m3u8?|mpd)$/i.test(pathname);
   const isPage =
@@ -186,17 +187,17 @@ export function noStream(url: unknown, base: string): NoStream | undefined {
   return !isStream && isPage ? { is: "page" } : undefined;
 }
 
-/** Sites of videos without a player that a stage can use by itself. */
+/** Video sites whose pages a stage cannot embed directly. */
 const PAGES =
   /(^|\.)(vimeo\.com|twitch\.tv|facebook\.com|fb\.watch|linkedin\.com|dailymotion\.com|x\.com|twitter\.com|instagram\.com|tiktok\.com|drive\.google\.com|dropbox\.com)$/;
 
 /**
- * How long the player waits before it tries again, in milliseconds.
- * @param failures how often it has failed in a row, this time included.
+ * Returns the delay before the player's next attempt, in milliseconds.
+ * @param failures number of consecutive failures, including the current one.
  */
 export const pauseAfter = (failures: number): number =>
   Math.min(10_000 * 1.5 ** (failures - 1), 60_000);
 
-/** Whether the pages play a recording themselves: a file, a stream, or a video of YouTube. */
+/** Whether the pages can play a recording themselves: a file, a stream or a YouTube video. */
 export const isPlayable = (url: string): boolean =>
   isFile(url) || /\.m3u8$/i.test(new URL(url).pathname) || youtubeId(url) !== undefined;

@@ -1,10 +1,10 @@
 import { currentLocale, t } from "../i18n/index.js";
 
-// Times are ISO 8601 between programs, and local to people.
+// Times are exchanged as ISO 8601 and shown in local time.
 
 const two = (value: number): string => String(value).padStart(2, "0");
 
-/** A time as `<input type="datetime-local">` wants it; empty for none. */
+/** Formats a time for `<input type="datetime-local">`. Returns an empty string if there is no valid time. */
 export function localInput(iso: string | null): string {
   if (iso === null) return "";
   const time = new Date(iso);
@@ -14,13 +14,13 @@ export function localInput(iso: string | null): string {
   return `${date.map(two).join("-")}T${clock.map(two).join(":")}`;
 }
 
-/** The value of `<input type="datetime-local">`; null for an empty one. */
+/** Parses the value of `<input type="datetime-local">`. Returns null if the value is not a time. */
 export function isoOf(input: string): string | null {
   const time = new Date(input);
   return Number.isNaN(time.getTime()) ? null : time.toISOString();
 }
 
-/** Steps of time and how many seconds they have, the longest first. */
+/** Units of time and their length in seconds, longest first. */
 const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["day", 86_400],
   ["hour", 3600],
@@ -28,7 +28,7 @@ const STEPS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
 ];
 
 /**
- * A past time relative to now, such as "5 minutes ago".
+ * Formats a past time relative to now, such as "5 minutes ago".
  * @param now in milliseconds.
  */
 export function agoText(iso: string, now: number, language: string): string {
@@ -40,7 +40,17 @@ export function agoText(iso: string, now: number, language: string): string {
   return format.format(0, "minute");
 }
 
-/** A point in time with its date, in a language. */
+/** Formats a length of time in seconds or, if they are whole, in minutes or hours, such as "5 minutes". */
+export function lengthText(seconds: number): string {
+  const [unit, size] = STEPS.find(([, size]) => seconds > 0 && seconds % size === 0) ?? [
+    "second",
+    1,
+  ];
+  const style = { style: "unit", unit, unitDisplay: "long" } as const;
+  return new Intl.NumberFormat(currentLocale(), style).format(seconds / size);
+}
+
+/** Formats a time along with its date. */
 export const timeText = (iso: string, language: string): string =>
   new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(
     new Date(iso),
@@ -56,14 +66,14 @@ function format(iso: string, options: Intl.DateTimeFormatOptions): string {
   return Number.isNaN(date.getTime()) ? "" : known.format(date);
 }
 
-/** A time of day, such as 14:05. */
+/** Formats a time of day, such as 14:05. */
 export const timeOf = (iso: string): string => format(iso, { hour: "numeric", minute: "2-digit" });
 
-/** A date and a time in full. */
+/** Formats a full date and time. */
 export const momentOf = (iso: string): string =>
   format(iso, { dateStyle: "full", timeStyle: "short" });
 
-/** A day, in relation to today. */
+/** Formats a day, as "today" or "yesterday" where possible. */
 export function dayOf(iso: string): string {
   const today = new Date();
   const yesterday = new Date(today);
@@ -74,13 +84,13 @@ export function dayOf(iso: string): string {
   return format(iso, { weekday: "long", day: "numeric", month: "long" });
 }
 
-/** When something was, in a list: the time of today, else the day. */
+/** Formats a time for a list: the time of day if it is today, otherwise the date. */
 export const whenText = (iso: string): string =>
   new Date(iso).toDateString() === new Date().toDateString()
     ? timeOf(iso)
     : format(iso, { day: "numeric", month: "short" });
 
-/** A list of names, of which only the first few are named. */
+/** Joins names into a list that spells out only the first few names. */
 export function namesOf(names: readonly string[], most = 5): string {
   const shown = names.slice(0, most);
   const rest = names.length - shown.length;

@@ -1,10 +1,10 @@
 import type { EventPreview } from "./page.js";
 
-// Times as a time zone has them. A zone is an IANA name, such as `Europe/Berlin`.
+// Times in a time zone. A zone is an IANA name, such as `Europe/Berlin`.
 
 const formats = new Map<string, Intl.DateTimeFormat>();
 
-/** A format, made once: there are hundreds of times on a page. */
+/** Returns a cached format, because a page formats hundreds of timestamps. */
 function formatOf(
   locale: string,
   zone: string,
@@ -19,20 +19,26 @@ function formatOf(
   return format;
 }
 
-/** The zone of this browser. */
+/** Returns the browser's time zone. */
 export const ownZone = (): string => new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
 
-/** A zone as it was given, or another, by default the browser's, if there is no such zone. */
+/**
+ * Returns a zone, or a fallback if the browser does not know the zone. The default fallback is the
+ * browser's own zone.
+ */
 export function zoneOr(zone: string | undefined, otherwise: string = ownZone()): string {
   try {
     if (zone) return plainOf(zone).resolvedOptions().timeZone;
   } catch {
-    // No name that this browser knows.
+    // This browser does not know the name.
   }
   return otherwise;
 }
 
-/** Writes a time as `2027-03-01 09:05`. One for each zone: a browser needs 5 ms to make it. */
+/**
+ * Returns a format such as `2027-03-01 09:05`. Formats are cached per zone, because a browser needs
+ * 5 ms to create a format.
+ */
 const plainOf = (zone: string): Intl.DateTimeFormat =>
   formatOf("sv-SE", zone, {
     year: "numeric",
@@ -42,25 +48,26 @@ const plainOf = (zone: string): Intl.DateTimeFormat =>
     minute: "2-digit",
   });
 
-/** A time as `<input type="datetime-local">` has it. */
+/** Formats a time for `<input type="datetime-local">`. */
 export const localOf = (time: number, zone: string): string =>
   plainOf(zone).format(time).replace(" ", "T");
 
-/** The day of a time, as `2027-03-01`. */
+/** Formats the date of a time, as `2027-03-01`. */
 export const dayOf = (time: number, zone: string): string => localOf(time, zone).split("T")[0]!;
 
-/** The time of the day, as `09:05`. */
+/** Formats the time of day, as `09:05`. */
 export const clockOf = (time: number, zone: string): string => localOf(time, zone).split("T")[1]!;
 
-/** How far a zone is ahead of UTC at a time, in milliseconds, in whole minutes. */
+/** Returns a zone's offset from UTC at a time: whole minutes, in milliseconds. */
 const aheadOf = (time: number, zone: string): number =>
   Date.parse(`${localOf(time, zone)}Z`) - Math.floor(time / 60_000) * 60_000;
 
 /**
- * The time at which the clocks of a zone show a text. Of a time that occurs twice, the first;
- * of one that is left out, the same time after the change.
- * @param text as `2027-03-01T09:05`.
- * @returns milliseconds since 1970; undefined for another text.
+ * Returns the time at which a zone's clocks show a local time. A local time that occurs twice
+ * resolves to its first occurrence; a local time that is skipped shifts forward by the length of
+ * the gap.
+ * @param text the local time, such as `2027-03-01T09:05`.
+ * @returns milliseconds since 1970, or undefined if the text is not a time.
  */
 export function timeAt(text: string, zone: string): number | undefined {
   const asUtc = Date.parse(`${text}Z`);
@@ -71,15 +78,15 @@ export function timeAt(text: string, zone: string): number | undefined {
   return !isRight(before) && isRight(after) ? after : before;
 }
 
-/** Whether the clocks of two zones differ at a time. */
+/** Whether the clocks of two zones differ at a given time. */
 export const differAt = (time: number, a: string, b: string): boolean =>
   a !== b && localOf(time, a) !== localOf(time, b);
 
-/** A clock in a language: `9:05 AM`. */
+/** Formats a time of day for a locale: `9:05 AM`. */
 export const clockText = (time: number, zone: string, locale: string): string =>
   formatOf(locale, zone, { hour: "numeric", minute: "2-digit" }).format(time);
 
-/** A day in a language: `Monday, March 1`. */
+/** Formats a day for a locale: `Monday, March 1`. */
 export const dayText = (
   time: number,
   zone: string,
@@ -87,7 +94,7 @@ export const dayText = (
   weekday: "long" | "short" = "long",
 ): string => formatOf(locale, zone, { weekday, day: "numeric", month: weekday }).format(time);
 
-/** From and to: `9:00 – 9:40 AM`. */
+/** Formats a range of times: `9:00 – 9:40 AM`. */
 export function rangeText(
   [from, to]: readonly [from: number, to: number],
   zone: string,
@@ -101,7 +108,7 @@ export function rangeText(
   return formatOf(locale, zone, options).formatRange(from, to);
 }
 
-/** The name of a language by its tag; the tag itself if it is none. */
+/** Returns the name of a language, or the language's tag if the name is unknown. */
 export function languageText(tag: string, locale: string): string {
   try {
     const names = new Intl.DisplayNames([locale], { type: "language" });
@@ -111,15 +118,15 @@ export function languageText(tag: string, locale: string): string {
   }
 }
 
-/** The short name of a zone at a time, such as `GMT+1` or `CET`. */
+/** Returns the short name of a zone at a given time, such as `GMT+1` or `CET`. */
 export const zoneText = (time: number, zone: string, locale: string): string =>
   formatOf(locale, zone, { timeZoneName: "short" })
     .formatToParts(time)
     .find(({ type }) => type === "timeZoneName")?.value ?? zone;
 
 /**
- * When an event is, on its own clock: days, and the hours if it is one day; undefined if that
- * is not known.
+ * Formats an event's dates in the event's time zone. The time of day is included unless the event
+ * spans several days. Returns undefined if the start is unknown.
  */
 export function datesText(
   { starts_at, ends_at, timezone }: EventPreview,

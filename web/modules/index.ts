@@ -1,37 +1,39 @@
 import type { Component } from "svelte";
 import type { SentRoom } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
-import { t } from "../i18n/index.js";
+import { callPart } from "../call/load.js";
+import { t, withLateWords } from "../i18n/index.js";
 import { may, type RoomModule } from "../lib/rights.js";
 import type { FormProps, ViewProps } from "../state/rooms.js";
 
 // To add a kind of module, add it to the list below, and its settings to Form.svelte.
 
-/** A kind of module. */
 export interface ModuleKind {
-  /** The `type` of such a module. */
+  /** The `type` of modules of this kind. */
   readonly type: string;
-  /** Large, at the top of the room; or beside it, in a tab. */
+  /** `stage`: large, at the top of the room; `panel`: in a tab next to the stage. */
   readonly place: "stage" | "panel";
-  /** The order of tabs. */
+  /** Sort order of the tabs. */
   readonly order: number;
   readonly icon: IconName;
-  /** Its name, in the language of the page. */
+  /** Display name in the page's language. */
   readonly label: () => string;
-  /** A part of each room, which no host adds. */
+  /** Whether the module is built into every room, so that hosts do not add it. */
   readonly isOwn?: true;
-  /** Whether there is something to show; always by default. */
+  /** Whether the module has anything to show. If undefined, the module is always shown. */
   readonly isShown?: (room: SentRoom, module: RoomModule) => boolean;
   readonly view: () => Promise<{ default: Component<ViewProps> }>;
-  /** The form of its configuration in the console; JSON without one. */
+  /** The configuration form in the console. Without a form, hosts edit JSON. */
   readonly form?: () => Promise<{ default: Component<FormProps> }>;
-  /** The configuration of a new one. */
+  /** Returns the configuration of a new module. */
   readonly fresh: () => Record<string, unknown>;
 }
 
 const loadForm = () => import("./Form.svelte");
+const loadCallForm = () => import("./call.native/Form.svelte");
+const loadMeeting = () => callPart("Meeting");
 
-/** In the order in which the console offers them. */
+/** All kinds of modules, in the order in which the console offers them. */
 const all: readonly ModuleKind[] = [
   {
     type: "chat.native",
@@ -53,6 +55,36 @@ const all: readonly ModuleKind[] = [
     view: () => import("./livestream.native/View.svelte"),
     form: () => import("./livestream.native/Form.svelte"),
     fresh: () => ({ hls_url: "" }),
+  },
+  {
+    type: "call.native",
+    place: "stage",
+    order: 12,
+    icon: "camera",
+    label: () => t("stage.call"),
+    view: () => callPart("RoomCall"),
+    form: loadCallForm,
+    fresh: () => ({ mode: "call" }),
+  },
+  {
+    type: "call.bigbluebutton",
+    place: "stage",
+    order: 14,
+    icon: "camera",
+    label: () => t("stage.bigbluebutton"),
+    view: loadMeeting,
+    form: loadCallForm,
+    fresh: () => ({}),
+  },
+  {
+    type: "call.jitsi",
+    place: "stage",
+    order: 16,
+    icon: "camera",
+    label: () => t("stage.jitsi"),
+    view: loadMeeting,
+    form: loadCallForm,
+    fresh: () => ({}),
   },
   {
     type: "livestream.youtube",
@@ -92,7 +124,7 @@ const all: readonly ModuleKind[] = [
     icon: "poll",
     label: () => t("polls.title"),
     isShown: (room, { config }) => config["active"] === true && may(room, "room:poll.read"),
-    view: () => import("./poll/View.svelte"),
+    view: () => withLateWords(import("./poll/View.svelte")),
     form: loadForm,
     fresh: () => ({ active: true }),
   },
@@ -142,6 +174,6 @@ const all: readonly ModuleKind[] = [
 /** The kinds of modules that hosts may add to a room. */
 export const kinds: readonly ModuleKind[] = all.filter(({ isOwn }) => !isOwn);
 
-/** The kind of a part of a room; undefined for one that these pages do not know. */
+/** Returns the kind of a module by its type, or undefined if these pages do not know the type. */
 export const kindOf = (type: string): ModuleKind | undefined =>
   all.find((kind) => kind.type === type);

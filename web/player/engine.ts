@@ -1,28 +1,28 @@
 import type { ErrorData } from "hls.js";
 import { isFile } from "../lib/stream.js";
 
-/** Why a stream does not play: it is missing, its server does not answer, or it is no video. */
+/** Why a stream does not play: the stream is missing, its server is unreachable, or it is not a video. */
 export type Failure = "absent" | "unreachable" | "unplayable";
 
-/** The engine that plays one address in an element. */
+/** Plays one address in a video element. */
 export interface Engine {
-  /** Whether it is being broadcast now. */
+  /** Whether the stream is live. */
   readonly isLive: boolean;
-  /** The time up to which it can be played now, in seconds; undefined if unknown. */
+  /** The latest position that can be played, in seconds, or undefined if it is unknown. */
   readonly edge: number | undefined;
-  /** Stops, and lets go of the element. */
+  /** Stops playback and releases the element. */
   stop(): void;
 }
 
 const HLS = "application/vnd.apple.mpegurl";
 
-/** A stream that fails this often right after its start is given up. */
+/** Number of media errors to recover from before giving up. */
 const MAX_RECOVERIES = 2;
 
 /**
- * Plays a stream or a file. The browser itself plays HLS if it can; hls.js does otherwise,
- * and if the browser fails.
- * @param failed is called once at most, after the engine has stopped.
+ * Plays a stream or a file. HLS streams use the browser's own support, if there is any. Without
+ * such support, or if it fails, they use hls.js.
+ * @param failed called at most once, after the engine has stopped.
  */
 export function play(
   video: HTMLVideoElement,
@@ -69,7 +69,7 @@ export function play(
 
 const hasMediaSource = () => "MediaSource" in window || "ManagedMediaSource" in window;
 
-/** Lets the browser play. */
+/** Plays an address with the browser's own support. */
 function playDirectly(
   video: HTMLVideoElement,
   url: string,
@@ -98,7 +98,10 @@ function empty(video: HTMLVideoElement): void {
   video.load();
 }
 
-/** Elements report the same error for a missing video and for a file that is no video. */
+/**
+ * Returns why a video failed. Media elements report the same error for a missing file and for a
+ * file that is not a video.
+ */
 async function reasonOf(video: HTMLVideoElement, url: string): Promise<Failure> {
   if (video.error?.code === MediaError.MEDIA_ERR_NETWORK) return "unreachable";
   if (video.error?.code === MediaError.MEDIA_ERR_DECODE) return "unplayable";
@@ -113,7 +116,7 @@ async function reasonOf(video: HTMLVideoElement, url: string): Promise<Failure> 
 const reasonOfStatus = (status: number): Failure =>
   status >= 400 && status < 500 ? "absent" : "unreachable";
 
-/** Lets hls.js play, which is loaded only now. */
+/** Plays an address with hls.js, which is loaded on demand. */
 async function playHls(
   video: HTMLVideoElement,
   url: string,
@@ -124,12 +127,12 @@ async function playHls(
   if (isOver()) return undefined;
   if (!Hls.isSupported()) throw new Error("There are no media sources.");
   const hls = new Hls({
-    // A worker would be made from a blob, and these captions from a string of XML: the
-    // policy of the page forbids both.
+    // hls.js would create a worker from a blob and IMSC1 captions from an XML string; the page's
+    // content security policy forbids both.
     enableWorker: false,
     enableIMSC1: false,
     backBufferLength: 60,
-    // The controls of the browser then say that it is live.
+    // Lets the browser's controls indicate that the stream is live.
     liveDurationInfinity: true,
   });
   let recoveries = 0;
@@ -162,6 +165,7 @@ async function playHls(
 function reasonOfHls({ response }: ErrorData, isNetwork: boolean): Failure {
   if (!isNetwork) return "unplayable";
   const status = response?.code ?? 0;
-  // An answer that is no playlist: many servers have one before the stream begins.
+  // A successful response, but not a playlist: many servers respond like this before a stream
+  // begins.
   return status >= 200 && status < 300 ? "absent" : reasonOfStatus(status);
 }

@@ -5,11 +5,11 @@ import { Player } from "./player.js";
 import { Screen } from "./screen.js";
 import "./player.css";
 
-// The player is a page of its own, in a frame of the room: a stream may come from any
-// server, and the policy of the other pages lets them load nothing from elsewhere.
+// The player is a separate page in a frame inside the room: a stream may come from any server, and
+// the other pages' content security policy forbids loading from other servers.
 
 const base = new URL("../", location.href).href;
-// Alone, it would show a video of any site under the address of the event.
+// Outside a frame, the player would show a video from any site under the event's address.
 const isFramed = window.parent !== window;
 const playing = isFramed ? readPlayerHash(location.hash, base) : undefined;
 const language = choose([playing?.lang ?? null, ...navigator.languages]);

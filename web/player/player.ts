@@ -3,19 +3,19 @@ import { pauseAfter, type Playing } from "../lib/stream.js";
 import { play, type Engine, type Failure } from "./engine.js";
 import type { Screen } from "./screen.js";
 
-/** How often it is looked whether all is well, in milliseconds. */
+/** Interval of the health check, in milliseconds. */
 const TICK = 1000;
 
-/** A page that was not run for so long was asleep, in milliseconds. */
+/** Duration of a gap between two checks above which the page must have been asleep, in milliseconds. */
 const SLEEP = 15_000;
 
-/** A stream that stalls for this long is broken, in milliseconds. */
+/** Duration of a stall after which the stream counts as broken, in milliseconds. */
 const STALL = 20_000;
 
-/** How far behind a broadcast the player may be after a sleep, in seconds. */
+/** Maximum lag behind a live stream after a sleep, in seconds. */
 const BEHIND = 20;
 
-/** Plays a stream on a screen, and tries again for as long as it does not play. */
+/** Plays a stream on a screen, and retries until the stream plays. */
 export class Player {
   readonly #screen: Screen;
   readonly #video: HTMLVideoElement;
@@ -23,12 +23,12 @@ export class Player {
   #url: string;
   #engine: Engine | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
-  /** How often it has failed in a row. */
+  /** Number of consecutive failures. */
   #failures = 0;
-  /** Whether anything of the stream has been seen. */
+  /** Whether any part of the stream has played. */
   #hasPlayed = false;
   #lastTick = Date.now();
-  /** Where it stood still, and since when. */
+  /** The last playback position, and when it was reached. */
   #still = { at: 0, since: 0 };
 
   constructor(screen: Screen, playing: Playing) {
@@ -55,7 +55,7 @@ export class Player {
     this.#retry = undefined;
     this.#engine?.stop();
     this.#stirred();
-    // A viewer who waits for a stream to begin need not see each attempt.
+    // Viewers who wait for a stream to begin need not see each attempt.
     if (this.#failures === 0) this.#screen.show("loading");
     this.#engine = play(this.#video, this.#url, (failure) => this.#failed(failure));
     this.#play();
@@ -65,7 +65,7 @@ export class Player {
     const video = this.#video;
     video.play().catch((error: unknown) => {
       const isRefused = error instanceof DOMException && error.name === "NotAllowedError";
-      // Otherwise the browser wants a click; its controls show how.
+      // If even muted playback is refused, the browser requires a click on the video's controls.
       if (!isRefused || video.muted) return;
       video.muted = true;
       this.#play();
@@ -112,7 +112,7 @@ export class Player {
     this.#still = { at: this.#video.currentTime, since: Date.now() };
   }
 
-  /** After a sleep, or with a new connection: tries again, or catches up. */
+  /** Retries or catches up, after a sleep or a reconnection. */
   #wake(): void {
     this.#stirred();
     if (this.#retry !== undefined) return this.#start();

@@ -1,15 +1,15 @@
 import { t } from "../i18n/index.js";
 import type { Playing } from "../lib/stream.js";
 
-/** The largest file of captions, in bytes. */
+/** Maximum size of a captions file, in bytes. */
 const MAX_CAPTIONS = 5 * 1024 * 1024;
 
-/** The screen of the player: the video, or a message in its place. */
+/** The player's screen: the video, or a message that covers it. */
 export class Screen {
   readonly video = element("video", "video");
-  /** The user wants to try again. */
+  /** Called when the user wants to retry. */
   onretry: () => void = () => {};
-  /** The user wants another version. */
+  /** Called when the user selects another version of the stream. */
   onchoose: (url: string) => void = () => {};
   readonly #cover = element("div", "cover");
   readonly #text = element("p", "text");
@@ -38,9 +38,9 @@ export class Screen {
     this.show("loading");
   }
 
-  /** Shows the video, or a message over it. */
+  /** Shows the video, or a message over the video. */
   show(what: "video" | "loading" | "message", text = ""): void {
-    // The form of an address, on a page of this server, says whether it plays.
+    // The stream's form in the console embeds the player to check whether an address plays.
     if (parent !== window) parent.postMessage({ shows: what }, location.origin);
     this.#cover.hidden = what === "video";
     this.#cover.classList.toggle("loading", what === "loading");
@@ -52,8 +52,8 @@ export class Screen {
   }
 
   /**
-   * Adds captions, loaded by this page: an element would ask for the right to read the
-   * video as well, which most servers do not grant.
+   * Adds captions, which this page fetches itself: a `<track>` from another server would require
+   * CORS for the video as well, which most servers do not grant.
    */
   captions(url: string, lang: string): void {
     this.#captions ??= loadCaptions(url);
@@ -68,7 +68,7 @@ export class Screen {
         this.video.append(track);
         this.#track = track;
       },
-      // The video is worth showing without them; the next start tries again.
+      // Show the video without captions; the next start retries.
       () => (this.#captions = undefined),
     );
   }
@@ -154,7 +154,10 @@ function muteIcon(): SVGElement {
   return icon;
 }
 
-/** @returns the address of the captions within this page. */
+/**
+ * Downloads captions.
+ * @returns the captions' `blob:` address.
+ */
 async function loadCaptions(url: string): Promise<string> {
   const answer = await fetch(url);
   if (!answer.ok) throw new Error(`${answer.status}`);

@@ -3,28 +3,28 @@ import type { Template } from "../../schemas/plain/templates.js";
 import { Identities } from "../state/identity.js";
 import { browserShelf } from "../lib/storage.js";
 
-/** What the form of the first run asks for. Times have the form of `datetime-local`. */
+/** The setup form's input. Times are in the format of `datetime-local`. */
 export interface Answers {
   title: string;
   name: string;
   template: Template;
-  /** Empty for the one of each visitor's browser. */
+  /** Empty to use the language of each visitor's browser. */
   locale: string;
-  /** Empty for the standard color. */
+  /** Empty for the default color. */
   color: string;
   starts: string;
   ends: string;
   logo: File | undefined;
 }
 
-/** The event that was made. */
+/** The created event. */
 export interface MadeEvent {
   id: string;
   token: string;
   links: { console: string; event: string };
 }
 
-/** A refused draft: a sentence for each field, or one for the link. */
+/** Thrown if the server refuses the setup, with messages per field or a message about the link. */
 export class SetupProblem extends Error {
   constructor(
     readonly status: number,
@@ -35,16 +35,16 @@ export class SetupProblem extends Error {
   }
 }
 
-/** A time of `datetime-local`, in UTC; undefined for none. */
+/** Converts a `datetime-local` value to UTC. Returns undefined if the value is empty. */
 export function momentOf(local: string): string | undefined {
   const time = new Date(local).getTime();
   return Number.isNaN(time) ? undefined : new Date(time).toISOString();
 }
 
 /**
- * Makes the first event of a server, and signs its organizer in to the console.
- * @param secret of the link.
- * @throws {SetupProblem} if the server refuses it, and what `fetch` throws.
+ * Creates a server's first event, and signs its organizer in to the console.
+ * @param secret from the setup link.
+ * @throws {SetupProblem} if the server refuses the setup, and any error from `fetch`.
  */
 export async function setUp(
   baseUrl: string,
@@ -81,7 +81,7 @@ export async function setUp(
   return body;
 }
 
-/** Uploads the logo of a new event, and puts it into its settings. */
+/** Uploads a new event's logo and adds it to the event's settings. */
 export async function addLogo(
   baseUrl: string,
   { id, token }: MadeEvent,

@@ -1,13 +1,13 @@
 import { writable, type Readable } from "svelte/store";
 import type { Activity } from "../../client/index.js";
 
-/** A value at a time, in milliseconds; null where it is not known. */
+/** A value at a time in milliseconds. Null if the value is unknown. */
 export interface Point {
   readonly at: number;
   readonly value: number | null;
 }
 
-/** The data of the plots: the last minutes, the oldest first. */
+/** The data for the plots of the last few minutes, oldest first. */
 export interface Series {
   readonly now: Activity | undefined;
   readonly connections: readonly Point[];
@@ -15,11 +15,11 @@ export interface Series {
   readonly messages: readonly Point[];
   /** Dropped connections per second. */
   readonly slowReaders: readonly Point[];
-  /** When the newest sample was taken; undefined without one. */
+  /** Time of the newest sample, or undefined if there are no samples. */
   readonly at: number | undefined;
 }
 
-/** How far plots look back, in milliseconds. */
+/** Time span of the plots, in milliseconds. */
 export const SPAN = 5 * 60_000;
 
 const EMPTY: Series = {
@@ -39,7 +39,7 @@ export class ActivitySeries implements Readable<Series> {
   #last = EMPTY;
 
   /**
-   * @param clock the time in milliseconds.
+   * @param clock returns the time in milliseconds.
    * @param span how long samples are kept, in milliseconds.
    */
   constructor(clock: () => number = Date.now, span = SPAN) {
@@ -47,14 +47,14 @@ export class ActivitySeries implements Readable<Series> {
     this.#span = span;
   }
 
-  /** Adds the server's present counts. */
+  /** Adds a sample of the server's current counts. */
   add(now: Activity): void {
     const at = this.#clock();
     const { now: before, at: then } = this.#last;
     const rate = (read: (activity: Activity) => number): number | null => {
       if (!before || then === undefined || at <= then) return null;
       const more = read(now) - read(before);
-      // A restart counts from zero: the number in between is unknown.
+      // A restarted server counts from zero, so the rate since the previous sample is unknown.
       if (now.since !== before.since || more < 0) return null;
       return (more * 1000) / (at - then);
     };
@@ -75,7 +75,7 @@ export class ActivitySeries implements Readable<Series> {
     });
   }
 
-  /** Notes that nothing could be learned now: plots show a gap. */
+  /** Records a missing sample, which plots show as a gap. */
   miss(): void {
     const at = this.#clock();
     this.#set({
@@ -101,7 +101,10 @@ export class ActivitySeries implements Readable<Series> {
   }
 }
 
-/** The least and the most of a series, and the newest value; undefined without any. */
+/**
+ * Returns the minimum, the maximum and the newest value of a series, or undefined if the series has
+ * no known value.
+ */
 export function extremes(
   points: readonly Point[],
 ): { least: number; most: number; last: number | null } | undefined {
@@ -111,9 +114,9 @@ export function extremes(
 }
 
 /**
- * The line of a plot, as the path of an SVG; gaps where values are not known.
- * @param end the time at the right edge, in milliseconds; the left is `span` before it.
- * @param top the value at the upper edge; zero is at the lower.
+ * Returns a plot's line as an SVG path, with gaps where values are unknown.
+ * @param end the time at the right edge, in milliseconds; the left edge is `span` earlier.
+ * @param top the value at the top edge; the bottom edge is zero.
  */
 export function pathOf(points: readonly Point[], { width, height, end, span, top }: Frame): string {
   let isDrawing = false;
@@ -131,7 +134,7 @@ export function pathOf(points: readonly Point[], { width, height, end, span, top
   return path;
 }
 
-/** Where a line is drawn. */
+/** Size and scale of a plot. */
 export interface Frame {
   width: number;
   height: number;
@@ -140,7 +143,7 @@ export interface Frame {
   top: number;
 }
 
-/** A few of the points, evenly spread and with the newest: for a table to be read aloud. */
+/** Returns a few evenly spaced points, including the newest, for screen readers. */
 export function samples(points: readonly Point[], count: number): Point[] {
   const step = Math.max(1, Math.ceil(points.length / count));
   return points.filter((_, at) => (points.length - 1 - at) % step === 0);

@@ -4,25 +4,25 @@ import { messageOf } from "./session.js";
 
 /** The state of the list of announcements. */
 export interface Board {
-  /** The newest first; undefined while they are loaded. */
+  /** Newest first; undefined while loading. */
   readonly all: readonly SentAnnouncement[] | undefined;
-  /** Why they cannot be read; undefined if they can. */
+  /** Why loading failed, or undefined if it did not fail. */
   readonly problem: string | undefined;
 }
 
 type State = SentAnnouncement["state"];
 
-/** Which state follows which; there is no way back. */
+/** State transitions, which are one-way. */
 const NEXT: Record<State, State | undefined> = {
   draft: "active",
   active: "archived",
   archived: undefined,
 };
 
-/** The state into which an announcement may be put next; undefined at the end. */
+/** Returns an announcement's next state, or undefined if the current state is final. */
 export const nextState = ({ state }: SentAnnouncement): State | undefined => NEXT[state];
 
-/** All announcements of a world, for their editors. */
+/** A world's announcements, for editors. */
 export class AnnouncementBoard implements Readable<Board> {
   readonly #live: Live;
   readonly #store = writable<Board>({ all: undefined, problem: undefined });
@@ -42,7 +42,7 @@ export class AnnouncementBoard implements Readable<Board> {
     this.#ends.forEach((end) => end());
   }
 
-  /** Reads them again. A connection answers in order, so the newest answer counts. */
+  /** Reloads the list. Responses on a connection arrive in order, so the last response is the newest. */
   async refresh(): Promise<void> {
     try {
       const all = await this.#live.call("announcement.list");
@@ -54,14 +54,14 @@ export class AnnouncementBoard implements Readable<Board> {
 
   /**
    * Creates an announcement.
-   * @param until when it disappears, in ISO 8601; null for never.
+   * @param until when the announcement expires, in ISO 8601, or null if it never expires.
    */
   async create(text: string, until: string | null, state: "draft" | "active"): Promise<void> {
     await this.#live.call("announcement.create", { text, show_until: until, state });
     await this.refresh();
   }
 
-  /** Changes an announcement; a state only forward. */
+  /** Updates an announcement. An announcement's state can only move forward. */
   async update(
     id: string,
     changes: { text?: string; show_until?: string | null; state?: State },

@@ -1,23 +1,28 @@
-import { type Readable, writable } from "svelte/store";
+import { get, type Readable, type Writable, writable } from "svelte/store";
 import type { Live } from "../../client/index.js";
+import { browserShelf, type Shelf } from "../lib/storage.js";
 import type { Session } from "./session.js";
 
 /**
- * Whether this browser shows notifications while the page is closed. `absent`: it cannot, or the
- * server has no key; `blocked`: its user refused.
+ * Whether this browser shows notifications while the page is closed. `absent`: the browser does not
+ * support notifications, or the server has no key; `blocked`: the user refused.
  */
 type NoticeState = "absent" | "blocked" | "off" | "on";
 
-/** What {@link BrowserNotices} needs of a browser. */
+/** The browser features that {@link BrowserNotices} uses. */
 export interface Browser {
-  /** The worker of the page; undefined without one. */
+  /** Returns the page's service worker, or undefined if there is none. */
   readonly worker: () => Promise<Pick<ServiceWorkerRegistration, "pushManager"> | undefined>;
-  /** Whether its user allows notifications; undefined where there are none. */
+  /** Returns the user's decision, or undefined if the browser does not support notifications. */
   readonly permission: () => NotificationPermission | undefined;
   readonly ask: () => Promise<NotificationPermission>;
+  /** Where this browser keeps whether the user wants what waits for moderators. */
+  readonly shelf: Shelf;
+  /** Unique per world. */
+  readonly key: string;
 }
 
-/** The bytes of base64url. */
+/** Decodes base64url. */
 const bytesOf = (text: string): Uint8Array<ArrayBuffer> =>
   Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) =>
     char.charCodeAt(0),
@@ -28,19 +33,27 @@ const isSame = (a: ArrayBuffer | null | undefined, b: Uint8Array): boolean => {
   return bytes.length === b.length && bytes.every((it, i) => it === b[i]);
 };
 
-/** Notifications of this browser, by web push. */
+/** This browser's notifications, by web push. */
 export class BrowserNotices implements Readable<NoticeState> {
   readonly #state = writable<NoticeState>("absent");
   readonly subscribe = this.#state.subscribe;
   readonly #live: Live;
   readonly #browser: Browser;
+  /** Whether this browser also shows what waits for the user as a moderator. */
+  readonly moderation: Readable<boolean>;
+  readonly #moderation: Writable<boolean>;
 
   constructor(live: Live, browser: Browser) {
     this.#live = live;
     this.#browser = browser;
+    this.#moderation = writable(browser.shelf.getItem(browser.key) !== null);
+    this.moderation = this.#moderation;
   }
 
-  /** Finds out what is on. A subscription is sent once more: it belongs to the present user. */
+  /**
+   * Determines the current state. An existing subscription is re-sent, because it must belong to
+   * the current user.
+   */
   async begin(): Promise<void> {
     const manager = await this.#manager();
     const subscription = await manager?.getSubscription();
@@ -51,7 +64,10 @@ export class BrowserNotices implements Readable<NoticeState> {
     }
   }
 
-  /** Asks for permission, if need be, and subscribes. It throws what the browser or the server says. */
+  /**
+   * Asks for permission if necessary, and subscribes.
+   * @throws any error from the browser or the server.
+   */
   async turnOn(): Promise<void> {
     const manager = await this.#manager();
     if (!manager) return;
@@ -62,7 +78,7 @@ export class BrowserNotices implements Readable<NoticeState> {
     const key = bytesOf(this.#key!);
     let subscription = await manager.getSubscription();
     if (subscription && !isSame(subscription.options.applicationServerKey, key)) {
-      // The server has another key than before.
+      // The server's key has changed.
       await subscription.unsubscribe();
       subscription = null;
     }
@@ -75,11 +91,30 @@ export class BrowserNotices implements Readable<NoticeState> {
         expirationTime: expirationTime ?? null,
         keys: { p256dh, auth },
       },
+      moderation: get(this.#moderation),
     });
     this.#state.set("on");
   }
 
-  /** Ends the subscription. The server forgets it when the push service refuses a message. */
+  /**
+   * Turns notifications about what waits for moderators on or off.
+   * @throws any error from the browser or the server. Then, nothing changes.
+   */
+  async setModeration(isOn: boolean): Promise<void> {
+    const before = get(this.#moderation);
+    this.#moderation.set(isOn);
+    try {
+      await this.turnOn();
+    } catch (error) {
+      this.#moderation.set(before);
+      throw error;
+    }
+    const { shelf, key } = this.#browser;
+    if (isOn) shelf.setItem(key, "1");
+    else shelf.removeItem(key);
+  }
+
+  /** Ends the subscription. The server drops the subscription when the push service refuses a message. */
   async turnOff(): Promise<void> {
     const manager = await this.#manager();
     await (await manager?.getSubscription())?.unsubscribe();
@@ -101,9 +136,12 @@ export class BrowserNotices implements Readable<NoticeState> {
   }
 }
 
-// The service worker of an event: web/worker/. Browsers have it for secure pages only.
+// The event's service worker: web/worker/. Browsers support it on secure pages only.
 
-/** Where the worker works: the folder of the event. @param baseUrl the folder of the server. */
+/**
+ * Returns the worker's scope: the event's path.
+ * @param baseUrl the server's address.
+ */
 export function scopeOf(baseUrl: string, href: string, world: string): string {
   const path = href.slice(baseUrl.length);
   return path.startsWith("w/") ? new URL(`w/${encodeURIComponent(world)}/`, baseUrl).href : baseUrl;
@@ -116,7 +154,7 @@ type Policies = {
   ): { createScriptURL(url: string): string };
 };
 
-/** The address of the worker, for pages that require trusted types. */
+/** Wraps the worker's address for pages that require Trusted Types. */
 function trusted(url: string): string {
   const policies = (globalThis as { trustedTypes?: Policies }).trustedTypes;
   return (
@@ -128,8 +166,8 @@ function trusted(url: string): string {
 let registration: Promise<ServiceWorkerRegistration | undefined> | undefined;
 
 /**
- * The worker of this page, which keeps the files that the page has loaded. It is registered once.
- * @returns undefined where browsers have none, or refuse it.
+ * Registers the page's service worker, once. The worker caches the files that the page has loaded.
+ * @returns undefined if the browser does not support service workers or refuses the worker.
  */
 function workerOf(baseUrl: string, world: string): Promise<ServiceWorkerRegistration | undefined> {
   return (registration ??= register(baseUrl, world));
@@ -157,13 +195,13 @@ async function register(baseUrl: string, world: string) {
 
 const known = new WeakMap<Session, BrowserNotices>();
 
-/** Keeps the shell of the page, and finds out whether this browser shows notifications. */
+/** Caches the page's shell, and determines whether this browser shows notifications. */
 export function beginWorker(session: Session): void {
   void workerOf(session.baseUrl, session.world);
   noticesOf(session);
 }
 
-/** The notifications of this browser for a visit, which begin with the first call. */
+/** Returns this browser's notifications for a visit. The first call determines their state. */
 export function noticesOf(session: Session): BrowserNotices {
   let notices = known.get(session);
   if (!notices) {
@@ -172,9 +210,11 @@ export function noticesOf(session: Session): BrowserNotices {
       permission: () =>
         (globalThis as { Notification?: typeof Notification }).Notification?.permission,
       ask: () => Notification.requestPermission(),
+      shelf: browserShelf(),
+      key: `foyer:${session.world}:moderation-notices`,
     });
     known.set(session, notices);
-    // Without an answer of the server, they stay as they were.
+    // If the server does not answer, the state stays unchanged.
     void notices.begin().catch(() => {});
   }
   return notices;

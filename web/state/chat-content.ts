@@ -1,29 +1,36 @@
 import type { SentEvent } from "../../client/index.js";
+import { t } from "../i18n/index.js";
 import { withoutMarks } from "../lib/rich-text.js";
 
-// The contents of messages. Clients may send any keys with values of any type, so nothing
-// here trusts a content.
+// Message contents. Clients may send any keys with values of any type, so nothing here trusts them.
 
-/** A file of a message. */
+/** A file attached to a message. */
 export interface SharedFile {
   readonly url: string;
   readonly name: string;
-  /** Its media type, as the sender declares it. */
+  /** Media type, as declared by the sender. */
   readonly type: string;
 }
 
-/** The content of a message, as far as these pages can show it. */
-export type Said =
+/** A message's content, as far as these pages can show it. */
+export type MessageBody =
   | { readonly is: "text"; readonly body: string }
   | {
       readonly is: "files";
       readonly files: readonly SharedFile[];
       readonly body: string;
     }
+  /** A call in a direct conversation. */
+  | {
+      readonly is: "call";
+      /** Duration, in seconds; undefined while it runs, or if it was missed. */
+      readonly seconds: number | undefined;
+      readonly isMissed: boolean;
+    }
   | { readonly is: "deleted" }
   | { readonly is: "unknown" };
 
-/** The server accepts no more files in a message. */
+/** The server's maximum number of files per message. */
 const MAX_FILES = 100;
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -31,8 +38,8 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 const partsOf = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
 
-/** Parses the content of a message. */
-export function saidIn(content: unknown): Said {
+/** Parses a message's content. */
+export function parseContent(content: unknown): MessageBody {
   const { type, body, files } = partsOf(content);
   if (type === "deleted") return { is: "deleted" };
   if (type === "text" && typeof body === "string" && body !== "") {
@@ -42,18 +49,34 @@ export function saidIn(content: unknown): Said {
     const known = files.slice(0, MAX_FILES).map(fileIn);
     return { is: "files", files: known, body: textOf(body) };
   }
+  if (type === "call") {
+    const { seconds, missed } = partsOf(body);
+    const isOver = typeof seconds === "number" && seconds >= 0;
+    return { is: "call", seconds: isOver ? seconds : undefined, isMissed: missed === true };
+  }
   return { is: "unknown" };
 }
 
-/** A message in one line: its text without marks, or the names of its files. */
+/** Says how a call went. */
+export function callText({
+  seconds,
+  isMissed,
+}: Pick<Extract<MessageBody, { is: "call" }>, "seconds" | "isMissed">): string {
+  if (isMissed) return t("chat.callMissed");
+  if (seconds === undefined) return t("chat.call");
+  return t("chat.callLasted", { n: Math.ceil(seconds / 60) || 1 });
+}
+
+/** Returns a message as a single line: the text without Markdown syntax, or the names of the files. */
 export function lineOf(content: unknown): string {
-  const said = saidIn(content);
+  const said = parseContent(content);
   if (said.is === "text") return withoutMarks(said.body);
+  if (said.is === "call") return callText(said);
   if (said.is !== "files") return "";
   return withoutMarks(said.body) || said.files.map(({ name }) => name).join(", ");
 }
 
-/** The id of the message that a message replies to; undefined if it is no reply. */
+/** Returns the id of the message that some content replies to, or undefined if the content is not a reply. */
 export function repliedIn(content: unknown): number | undefined {
   const { reply_to } = partsOf(content);
   return Number.isSafeInteger(reply_to) && Number(reply_to) > 0 ? Number(reply_to) : undefined;
@@ -64,7 +87,7 @@ function fileIn(value: unknown): SharedFile {
   return { url: textOf(url), name: textOf(name), type: textOf(mimeType) };
 }
 
-/** The id of the user who joined or left by a member event; undefined without one. */
+/** Returns the user who joined or left in a member event, or undefined if the event names no user. */
 export function memberIn({
   content,
   sender,
@@ -75,11 +98,11 @@ export function memberIn({
   return { id, isHere: membership === "join" };
 }
 
-/** The state of the poll of an event. */
+/** Returns the state of an event's poll. */
 export const pollStateIn = ({ content }: Pick<SentEvent, "content">): string =>
   textOf(partsOf(content)["state"]);
 
-/** The reactions to an event, the oldest first: an emoji, and the users who reacted. */
+/** Returns the reactions to an event, oldest first: each emoji with the users who reacted. */
 export const reactionsIn = ({
   reactions,
 }: Pick<SentEvent, "reactions">): [emoji: string, users: string[]][] =>
@@ -89,10 +112,10 @@ export const reactionsIn = ({
 
 const UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 
-/** A part of a text: words, or the mention of a user. */
+/** A part of a message's text: plain text, or a mention of a user. */
 export type Part = { readonly text: string } | { readonly mention: string };
 
-/** Splits a text at its mentions: `@` and the id of a user. */
+/** Splits text at its mentions: `@` followed by a user id. */
 export function partsIn(text: string): Part[] {
   const parts: Part[] = [];
   let end = 0;
@@ -105,26 +128,26 @@ export function partsIn(text: string): Part[] {
   return parts;
 }
 
-/** The users that a text mentions, in order. */
+/** Returns the ids of the users mentioned in text, in order. */
 export const mentionsIn = (text: string): string[] =>
   partsIn(text).flatMap((part) => ("mention" in part ? part.mention : []));
 
-// The server knows mentions as `@` and the id of a user. People write and see `@` and a name.
+// The server stores mentions as `@` and a user id; users write and see `@` and a name.
 
-/** A name in a text that stands for a user. */
+/** A mention in text: a name that stands for a user. */
 export interface Mentioned {
-  /** The name after the `@`, unique in a text. */
+  /** The name after the `@`, unique within the text. */
   readonly label: string;
   readonly id: string;
 }
 
-/** The longest name in a text. */
+/** Maximum length of a mentioned name, in characters. */
 const MAX_LABEL = 40;
 
-/** Characters that are invisible, or change the direction of the following text. */
+/** Invisible characters, characters that change the text direction, and `@`. */
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}@]+/gu;
 
-/** The name of a user in a text: one line, and unique in the text. */
+/** Returns a user's label: a single line that is unique within the text. */
 export function labelFor(
   { id, name }: { id: string; name: string },
   others: readonly Mentioned[],
@@ -140,9 +163,9 @@ export function labelFor(
   return label;
 }
 
-/** The text as the server stores it, with ids instead of names. */
+/** Converts text to its stored form, with ids instead of names. */
 export function withIds(text: string, mentions: readonly Mentioned[]): string {
-  // "@Ada Lovelace" is no mention of Ada.
+  // Longest first: "@Ada Lovelace" does not mention Ada.
   const longest = [...mentions].sort((a, b) => b.label.length - a.label.length);
   let stored = "";
   for (let from = 0; ;) {
@@ -154,13 +177,13 @@ export function withIds(text: string, mentions: readonly Mentioned[]): string {
   }
 }
 
-/** Whether the text has a label there that is not the beginning of another word. */
+/** Whether the text has the label at this index, and not just as the beginning of a longer word. */
 const isAt = (text: string, index: number, label: string): boolean =>
   text.startsWith(label, index) && !/^[\p{L}\p{N}_]/u.test(text.slice(index + label.length));
 
 /**
- * A stored text as users see and edit it.
- * @param nameOf gives the name of a user.
+ * Converts stored text to the form that users see and edit.
+ * @param nameOf returns a user's name.
  */
 export function withNames(
   stored: string,
@@ -179,27 +202,27 @@ export function withNames(
   return { text, mentions };
 }
 
-/** The typed text behind an `@`. */
+/** The text typed after an `@`. */
 export interface MentionQuery {
-  /** Where the `@` is. */
+  /** Index of the `@`. */
   readonly from: number;
   readonly term: string;
 }
 
-/** The longest term that is looked for. */
+/** Maximum length of a mention being typed, including the `@`, in characters. */
 const MAX_TERM = 30;
 
-/** The name that is being typed before the caret; undefined if none is. */
+/** Returns the name being typed before the caret, or undefined if no name is being typed. */
 export function queryAt(text: string, caret: number): MentionQuery | undefined {
   const from = text.lastIndexOf("@", caret - 1);
   if (from < 0 || caret - from > MAX_TERM) return undefined;
   if (from > 0 && !/[\s(]/.test(text[from - 1]!)) return undefined;
   const term = text.slice(from + 1, caret);
-  // A name may have a few words, but the text after one is not a name.
+  // A name has at most three words. Text with more words is not a mention.
   return /^\s|\n|\s\s/.test(term) || term.split(" ").length > 3 ? undefined : { from, term };
 }
 
-/** The emoji that the pages offer, in groups. `chat.emojiNames` has their names in this order. */
+/** The emoji that the pages offer, in groups. `emoji.names` lists the emoji's names in the same order. */
 export const emojiGroups: readonly (readonly string[])[] = [
   ["👍", "👎", "👏", "🙌", "🙏", "👋", "💪", "🤝", "👌", "✌️", "🤞", "👀"],
   ["😀", "😄", "😂", "🤣", "😊", "😉", "😍", "🥰", "😎", "🤔", "😮", "😅"],
@@ -208,5 +231,4 @@ export const emojiGroups: readonly (readonly string[])[] = [
   ["🔥", "⭐", "✨", "💡", "🚀", "✅", "❌", "❓", "❗", "⏰", "☕", "🍕"],
 ];
 
-/** All of them. */
 export const allEmoji: readonly string[] = emojiGroups.flat();

@@ -1,12 +1,12 @@
 import { type Readable, writable } from "svelte/store";
 import type { Live, SentEvent } from "../../client/index.js";
-import { saidIn, withNames } from "./chat-content.js";
+import { parseContent, withNames } from "./chat-content.js";
 import type { ChatPast } from "./chat-window.js";
 import { type Named, nameOf } from "./profile.js";
 
-/** How many users are offered. */
+/** Maximum number of suggested users. */
 const MAX_FOUND = 8;
-/** How long typing must pause before the server is asked. */
+/** Pause in typing before the server is queried, in milliseconds. */
 const DEBOUNCE_MS = 150;
 
 /** Finds the users who match the text after an `@`. */
@@ -15,15 +15,16 @@ export class MentionSearch {
   readonly #near: () => readonly Named[];
   #last = 0;
 
-  /** @param near the users to offer first: the latest speakers. */
+  /** @param near returns the users to suggest first: the most recent authors. */
   constructor(live: Live, near: () => readonly Named[]) {
     this.#live = live;
     this.#near = near;
   }
 
   /**
-   * @param show receives the known users at once, and then, if this is still the last search,
-   *   the server's matches, too.
+   * Searches for users.
+   * @param show receives the known users immediately and then, unless a later search has started,
+   * the server's matches as well.
    */
   async find(term: string, show: (users: readonly Named[]) => void): Promise<void> {
     const search = ++this.#last;
@@ -44,11 +45,11 @@ export class MentionSearch {
       const others = results.filter(({ id }) => !known.has(id));
       show([...near, ...others].slice(0, MAX_FOUND));
     } catch {
-      // The near users are offered anyway.
+      // The known users are already shown.
     }
   }
 
-  /** Drops a pending answer. */
+  /** Ignores the response to a pending search. */
   stop(): void {
     this.#last++;
   }
@@ -56,19 +57,19 @@ export class MentionSearch {
 
 /** The state of a search. */
 interface FinderView {
-  /** The newest first. */
+  /** The messages found so far, newest first. */
   readonly found: readonly SentEvent[];
   readonly isBusy: boolean;
-  /** Whether a search has ended. */
+  /** Whether a search has completed. */
   readonly isOver: boolean;
-  /** Whether there is more to find. */
+  /** Whether there are more results. */
   readonly hasMore: boolean;
   readonly problem?: unknown;
 }
 
 const nothing: FinderView = { found: [], isBusy: false, isOver: false, hasMore: false };
 
-/** Looks for messages of a chat. */
+/** Searches a chat's messages. */
 export class Finder implements Readable<FinderView> {
   readonly #store = writable<FinderView>(nothing);
   readonly subscribe = this.#store.subscribe;
@@ -76,7 +77,7 @@ export class Finder implements Readable<FinderView> {
   readonly #nameOf: (id: string) => string;
   #query = "";
   #view = nothing;
-  /** Counts up: a new search cancels the previous one. */
+  /** Incremented per search, to ignore the responses to outdated searches. */
   #run = 0;
 
   constructor(past: Pick<ChatPast, "search">, nameOf: (id: string | null) => string) {
@@ -84,14 +85,17 @@ export class Finder implements Readable<FinderView> {
     this.#nameOf = nameOf;
   }
 
-  /** Begins at the newest message. Each word must begin a word of the message. */
+  /**
+   * Starts a search at the newest message. Each word of the query must match the beginning of a
+   * word in the message.
+   */
   begin(query: string): Promise<void> {
     this.#query = query.trim();
     this.#view = nothing;
     return this.searchOlder();
   }
 
-  /** Searches older messages. */
+  /** Continues the search before the last message found. */
   async searchOlder(): Promise<void> {
     const { found } = this.#view;
     const run = ++this.#run;
@@ -105,9 +109,9 @@ export class Finder implements Readable<FinderView> {
     }
   }
 
-  /** The text of a message, as people read it. */
+  /** Returns a message's text as users read it. */
   textOf({ content }: SentEvent): string {
-    const said = saidIn(content);
+    const said = parseContent(content);
     if (said.is !== "text" && said.is !== "files") return "";
     const names = said.is === "files" ? said.files.map(({ name }) => name) : [];
     const { text } = withNames(said.body, this.#nameOf);

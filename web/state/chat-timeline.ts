@@ -1,39 +1,39 @@
 import type { SentEvent } from "../../client/index.js";
-import { memberIn, pollStateIn, type Said, saidIn } from "./chat-content.js";
+import { memberIn, pollStateIn, type MessageBody, parseContent } from "./chat-content.js";
 
-/** How many events are kept while the newest are shown; older ones can be loaded again. */
+/** Maximum number of events kept while the newest events are shown. Dropped events can be reloaded. */
 export const MAX_LIVE = 300;
-/** How many events are kept at all. */
+/** Maximum number of events kept in any case. */
 export const MAX_KEPT = 1000;
 
 /**
- * A part of the events of a channel without a gap, in the order of their ids. Edits and
- * deletions are applied to the messages that they replace.
+ * A contiguous range of a channel's events, ordered by id. Edits and deletions are applied to the
+ * messages that they replace.
  */
 export class Timeline {
   readonly #byId = new Map<number, SentEvent>();
   #sorted: readonly SentEvent[] | undefined;
-  /** By message, the id of the edit that was applied last. */
+  /** The id of the last applied edit, by message id. */
   readonly #edits = new Map<number, number>();
   #oldest = 0;
   #newest = 0;
-  /** Whether there may be events before the first one. */
+  /** Whether there may be events before the first event. */
   hasOlder = true;
-  /** Whether there are events behind the last one that are not kept. */
+  /** Whether there are events after the last kept event. */
   hasNewer = false;
 
-  /** Without the events that replace others. */
+  /** The events, without events that replace another event. */
   get events(): readonly SentEvent[] {
     this.#sorted ??= [...this.#byId.values()].sort((a, b) => a.event_id - b.event_id);
     return this.#sorted;
   }
 
-  /** The id of the first event, seen or not; 0 if there is none. */
+  /** The id of the first event, visible or not, or 0 if there are no events. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** The id of the last event, seen or not; 0 if there is none. */
+  /** The id of the last event, visible or not, or 0 if there are no events. */
   get newest(): number {
     return this.#newest;
   }
@@ -55,7 +55,7 @@ export class Timeline {
     this.hasNewer = false;
   }
 
-  /** Adds a page of the history. Its state of an event is newer than the known one. */
+  /** Adds a page of the history. The page's events supersede known events. */
   addPage(page: readonly SentEvent[]): void {
     for (const event of page) {
       if (event.replaces === null) this.#put(event);
@@ -65,7 +65,7 @@ export class Timeline {
 
   /**
    * Adds new events.
-   * @returns the new ones.
+   * @returns the events that were not known before.
    */
   add(events: readonly SentEvent[]): SentEvent[] {
     const fresh: SentEvent[] = [];
@@ -86,7 +86,7 @@ export class Timeline {
     if (event) this.#put({ ...event, reactions });
   }
 
-  /** Drops the oldest events, but for this many. */
+  /** Drops all but the newest events. */
   dropOldest(keep: number): void {
     const dropped = this.events.slice(0, Math.max(0, this.size - keep));
     if (dropped.length === 0) return;
@@ -95,7 +95,7 @@ export class Timeline {
     this.hasOlder = true;
   }
 
-  /** Drops the newest events, but for this many. */
+  /** Drops all but the oldest events. */
   dropNewest(keep: number): void {
     const dropped = this.events.slice(keep);
     if (dropped.length === 0) return;
@@ -130,7 +130,7 @@ export class Timeline {
   }
 }
 
-/** A row in the list of a chat. Keys are unique and stay. */
+/** A row in a chat's list. Keys are unique and stable. */
 export type Row =
   | { readonly is: "day"; readonly key: string; readonly at: string }
   | { readonly is: "unread"; readonly key: string }
@@ -139,7 +139,7 @@ export type Row =
   | {
       readonly is: "members";
       readonly key: string;
-      /** The ids of users, in their order. */
+      /** User ids, in the order of the events. */
       readonly joined: readonly string[];
       readonly left: readonly string[];
     }
@@ -149,27 +149,27 @@ export interface MessageRow {
   readonly is: "message";
   readonly key: string;
   readonly event: SentEvent;
-  readonly said: Said;
-  /** Whether it begins a group of messages of one author, and so names the author. */
+  readonly said: MessageBody;
+  /** Whether the message starts a group by one author, and so shows the author. */
   readonly isFirst: boolean;
 }
 
-/** Messages of one author that are further apart form no group. */
+/** Time between two messages by one author from which they are no longer grouped, in milliseconds. */
 const GROUP_GAP_MS = 5 * 60_000;
 
-/** The inputs of the rows of a chat. */
+/** Input of {@link rowsOf}. */
 interface RowSource {
   readonly events: readonly SentEvent[];
-  /** Whether there are older events. */
+  /** Whether there are events before the first of `events`. */
   readonly hasOlder: boolean;
-  /** All after the event with this id is new to the user; undefined if nothing is. */
+  /** The id of the last event that the user has read, or undefined if nothing is new. */
   readonly readUpTo: number | undefined;
   readonly me: string | undefined;
 }
 
 /**
- * The rows of a chat.
- * @param before the rows so far: an unchanged row stays the same object.
+ * Builds a chat's rows.
+ * @param before the previous rows, whose objects are reused if unchanged.
  */
 export function rowsOf(
   { events, hasOlder, readUpTo, me }: RowSource,
@@ -217,7 +217,7 @@ function addEvent(rows: Row[], event: SentEvent): void {
       left: member.isHere ? without(left) : [...without(left), member.id],
     });
   } else {
-    const said = saidIn(event.content);
+    const said = parseContent(event.content);
     if (said.is !== "deleted") {
       rows.push({ is: "message", key, event, said, isFirst: begins(event, last) });
     } else if (last?.is === "deleted") {
@@ -231,7 +231,7 @@ const begins = (event: SentEvent, last: Row | undefined): boolean =>
   last.event.sender !== event.sender ||
   !(Date.parse(event.timestamp) - Date.parse(last.event.timestamp) < GROUP_GAP_MS);
 
-/** The rows, with equal ones taken from before. */
+/** Replaces unchanged rows with the previous objects. */
 function kept(rows: Row[], before: readonly Row[]): Row[] {
   const known = new Map(before.map((row) => [row.key, row]));
   return rows.map((row) => {

@@ -5,11 +5,11 @@ import {
   type PublicUser,
   type SentEvent,
 } from "../../client/index.js";
-import { memberIn, mentionsIn, reactionsIn, saidIn } from "./chat-content.js";
+import { memberIn, mentionsIn, reactionsIn, parseContent } from "./chat-content.js";
 import { MAX_KEPT, MAX_LIVE, Timeline } from "./chat-timeline.js";
 import { codeOf, type People } from "./session.js";
 
-/** How many events a page of the history has. */
+/** Number of events per page of history. */
 const PAGE_EVENTS = 50;
 
 interface WindowParts {
@@ -18,27 +18,30 @@ interface WindowParts {
   readonly channel: Channel;
   /** Whether the end of the list is shown. */
   readonly isAtEnd: () => boolean;
-  /** Receives each new event. @param before the id of the newest one before it. */
+  /**
+   * Called for each incoming event.
+   * @param before the id of the newest event that was loaded before this event.
+   */
   readonly onArrival: (event: SentEvent, isNew: boolean, before: number) => void;
-  /** @param isOwn whether the user waits for it. */
+  /** @param isOwn whether the user is waiting for the change. */
   readonly onChange: (isOwn: boolean) => void;
 }
 
-/** The events of a channel that a chat has: the newest ones, or those around an older message. */
+/** A channel's loaded events: the newest events, or the events around a message in the history. */
 export class ChatWindow {
   readonly timeline = new Timeline();
-  /** What is not shown. */
+  /** Access to the history that is not loaded. */
   readonly past: ChatPast;
   readonly #parts: WindowParts;
   readonly #people: ChatPeople;
   #is: "loading" | "ready" | "lost" = "loading";
   #problem: string | undefined;
   #isLoading: "older" | "newer" | undefined;
-  /** Counts up to invalidate the reads under way. */
+  /** Incremented to invalidate reads in flight. */
   #run = 0;
-  /** Counts up with each load: one that replaces the list makes those under way void. */
+  /** Incremented per load, to invalidate a load in flight. */
   #turn = 0;
-  /** The events that arrive while newer ones are being loaded. */
+  /** Events that arrive while newer events are being loaded. */
   #held: SentEvent[] | undefined;
   #stop: () => void = () => {};
 
@@ -52,7 +55,7 @@ export class ChatWindow {
     });
   }
 
-  /** `lost`: the channel cannot be read; `problem` is the code of the reason. */
+  /** `lost`: the channel cannot be read; `problem` has the error code. */
   get is(): "loading" | "ready" | "lost" {
     return this.#is;
   }
@@ -61,12 +64,12 @@ export class ChatWindow {
     return this.#problem;
   }
 
-  /** Which way more is being loaded. */
+  /** The direction in which events are being loaded, if any. */
   get isLoading(): "older" | "newer" | undefined {
     return this.#isLoading;
   }
 
-  /** Begins to read. */
+  /** Starts reading the channel. */
   open(): void {
     const run = ++this.#run;
     const stop = this.#parts.live.on("authenticated", () => {
@@ -88,21 +91,22 @@ export class ChatWindow {
     this.#problem = undefined;
   }
 
-  /** Shows the server's answer. */
+  /** Shows an event that the server returned for the user's own action. */
   take(event: SentEvent): void {
-    // The chat may be closed, and a page brings an old event.
+    // The chat may have been closed by now. Events before the loaded range are loaded with their
+    // page.
     if (this.#is !== "ready" || event.event_id < this.timeline.oldest) return;
     this.#add(event);
   }
 
-  /** Shows the reactions to an event. */
+  /** Updates the reactions to an event. */
   react(event: Pick<SentEvent, "event_id" | "reactions">): void {
     this.timeline.react(event);
     const known = this.timeline.get(event.event_id);
     if (known) this.#meet([known]);
   }
 
-  /** Drops events of which there are too many. */
+  /** Drops events beyond the limits. */
   trim(): void {
     if (this.#parts.isAtEnd() && !this.timeline.hasNewer) {
       if (this.timeline.size > MAX_LIVE + PAGE_EVENTS) {
@@ -111,7 +115,10 @@ export class ChatWindow {
     } else this.timeline.dropNewest(MAX_KEPT);
   }
 
-  /** Shows a part of the history around a message. @returns whether the message is there. */
+  /**
+   * Shows the part of the history around a message.
+   * @returns whether the message exists.
+   */
   async show(id: number): Promise<boolean> {
     if (this.#is !== "ready") return false;
     if (!this.timeline.get(id)) {
@@ -137,7 +144,7 @@ export class ChatWindow {
     return event !== undefined && isShown(event);
   }
 
-  /** Loads older messages. A failure changes nothing. */
+  /** Loads the messages before the first message in the list. A failure changes nothing. */
   async loadOlder(): Promise<void> {
     if (this.#is !== "ready" || this.#isLoading || !this.timeline.hasOlder) {
       return;
@@ -147,7 +154,7 @@ export class ChatWindow {
       "older",
       () => this.#parts.channel.history({ before, count: PAGE_EVENTS }),
       (page) => {
-        // The oldest may have been dropped meanwhile: the page would leave a gap.
+        // The oldest event may have been dropped by now, so the page would leave a gap.
         if (this.timeline.oldest !== before) return [];
         this.timeline.addPage(page);
         this.timeline.hasOlder = page.length === PAGE_EVENTS;
@@ -157,7 +164,7 @@ export class ChatWindow {
     ).catch(() => {});
   }
 
-  /** Loads the messages after the last one of the list. */
+  /** Loads the messages after the last message in the list. */
   async loadNewer(): Promise<void> {
     if (this.#is !== "ready" || this.#isLoading || !this.timeline.hasNewer) {
       return;
@@ -176,7 +183,7 @@ export class ChatWindow {
     ).catch(() => {});
   }
 
-  /** Shows the newest messages again, after others were loaded in their place. */
+  /** Returns to the newest messages after another part of the history was shown. */
   async loadNewest(): Promise<void> {
     if (this.#is !== "ready" || !this.timeline.hasNewer) return;
     await this.#load(
@@ -189,7 +196,7 @@ export class ChatWindow {
     ).catch(() => {});
   }
 
-  /** A page of the events after one. */
+  /** Fetches the page of events that follows an id. */
   async #after(after_id: number): Promise<readonly SentEvent[]> {
     const { live, channel } = this.#parts;
     const payload = { channel: channel.id, count: PAGE_EVENTS, after_id };
@@ -232,8 +239,8 @@ export class ChatWindow {
 
   /**
    * Loads a part of the history.
-   * @param take shows the page, and returns the events that it used.
-   * @throws what `fetch` throws. Nothing has changed then.
+   * @param take shows the page and returns the events that it used.
+   * @throws any error that `fetch` throws. In this case, nothing has changed.
    */
   async #load<T>(
     which: "older" | "newer",
@@ -260,14 +267,14 @@ export class ChatWindow {
     this.#parts.onChange(true);
   }
 
-  /** After a reconnection, fetches a page of the history for the reactions that it missed. */
+  /** Re-reads a page of the history after a reconnection, to catch up on missed reactions. */
   async #refresh(): Promise<void> {
     const run = this.#run;
     if (this.#is !== "ready" || this.timeline.hasNewer) return;
     const { channel, onChange } = this.#parts;
     const count = Math.max(PAGE_EVENTS, Math.min(this.timeline.size, 4 * PAGE_EVENTS));
     const before = this.timeline.newest + 1;
-    // If it fails, the next reconnection tries again.
+    // If the request fails, the next reconnection retries.
     const page = await channel.history({ before, count }).catch(() => []);
     if (run !== this.#run || page.length === 0) return;
     // The window may show another part of the history by now.
@@ -284,7 +291,7 @@ export class ChatWindow {
     this.#parts.onArrival(event, this.#add(event), before);
   }
 
-  /** @returns whether the event was not known. */
+  /** @returns whether the event is new. */
   #add(event: SentEvent): boolean {
     this.past.changed([event]);
     const fresh = this.timeline.add([event]);
@@ -293,33 +300,33 @@ export class ChatWindow {
     return fresh.length > 0;
   }
 
-  /** Fetches the names of the users in events. */
+  /** Fetches the names of the users who appear in events. */
   #meet(events: readonly SentEvent[]): void {
     this.#people.meet(events, this.#parts.live.state?.user.id);
   }
 }
 
-/** How many events are looked through for those of a user, and how many at a time. */
+/** Maximum number of events scanned for a user's messages, and the page size of the scan. */
 const MAX_SCANNED_EVENTS = 5000;
 const SCAN_PAGE_EVENTS = 500;
 
-/** Whether an event is a message that was not deleted, and no edit. */
+/** Whether an event is a message that is neither deleted nor an edit. */
 export const isShown = ({ event_type, replaces, content }: SentEvent): boolean =>
-  event_type === "channel.message" && replaces === null && saidIn(content).is !== "deleted";
+  event_type === "channel.message" && replaces === null && parseContent(content).is !== "deleted";
 
-/** What {@link ChatPast} uses of a chat. */
+/** The part of a chat that {@link ChatPast} uses. */
 interface PastParts {
-  /** An event that is shown. */
+  /** Returns an event if it is loaded. */
   readonly known: (id: number) => SentEvent | undefined;
-  /** Fetches the names of the users in events. */
+  /** Fetches the names of the users who appear in events. */
   readonly meet: (events: readonly SentEvent[]) => void;
 }
 
-/** Reads in the history of a channel, without showing it. */
+/** Reads a channel's history without showing it. */
 export class ChatPast {
   readonly #channel: Channel;
   readonly #parts: PastParts;
-  /** The messages that were fetched one by one, until they change. */
+  /** Messages fetched individually, until they change. */
   readonly #fetched = new Map<number, Promise<SentEvent | undefined>>();
 
   constructor(channel: Channel, parts: PastParts) {
@@ -327,14 +334,14 @@ export class ChatPast {
     this.#parts = parts;
   }
 
-  /** Searches messages by their words, the newest first. */
+  /** Searches messages by words, newest first. */
   async search(query: string, before?: number): Promise<{ results: SentEvent[]; more: boolean }> {
     const found = await this.#channel.search(query, before === undefined ? {} : { before });
     this.#parts.meet(found.results);
     return found;
   }
 
-  /** The messages of a user among the latest events. */
+  /** Returns a user's messages among the latest events. */
   async sentBy(user: string): Promise<SentEvent[]> {
     const found: SentEvent[] = [];
     let read = 0;
@@ -346,8 +353,8 @@ export class ChatPast {
   }
 
   /**
-   * A message, from what is shown or from the server.
-   * @returns undefined if it is not there, or was deleted.
+   * Finds a message among the loaded events or on the server.
+   * @returns undefined if the message does not exist or was deleted.
    */
   async find(id: number): Promise<SentEvent | undefined> {
     const event = this.#parts.known(id) ?? (await this.#fetch(id));
@@ -356,7 +363,7 @@ export class ChatPast {
     return event;
   }
 
-  /** Forgets what events change. */
+  /** Evicts fetched messages that have been changed by events. */
   changed(events: readonly SentEvent[]): void {
     for (const { replaces } of events) {
       if (replaces !== null) this.#fetched.delete(replaces);
@@ -373,10 +380,10 @@ export class ChatPast {
   }
 }
 
-/** How many reacting or mentioned users of a message to fetch. */
+/** Maximum number of reacting or mentioned users to fetch per message. */
 const MAX_NAMED = 20;
 
-/** The users whose names the events of a chat need. */
+/** Returns the ids of the users whose names are needed to show a chat's events. */
 function usersIn(events: readonly SentEvent[]): Set<string> {
   const ids = new Set<string>();
   for (const event of events) {
@@ -384,7 +391,7 @@ function usersIn(events: readonly SentEvent[]): Set<string> {
     if (sender) ids.add(sender);
     const member = event.event_type === "channel.member" && memberIn(event);
     if (member) ids.add(member.id);
-    const said = saidIn(content);
+    const said = parseContent(content);
     const body = said.is === "text" || said.is === "files" ? said.body : "";
     for (const id of mentionsIn(body).slice(0, MAX_NAMED)) ids.add(id);
     for (const [, users] of reactionsIn(event)) {
@@ -394,11 +401,11 @@ function usersIn(events: readonly SentEvent[]): Set<string> {
   return ids;
 }
 
-/** Collects the users of a channel, from the events or by requests. */
+/** Collects a channel's users from its events, and requests users that the events do not contain. */
 class ChatPeople {
   readonly #people: People;
   readonly #channel: Channel;
-  /** The last state of each user that the server sent. */
+  /** Each user's state as last sent by the server. */
   readonly #known = new Map<string, PublicUser>();
 
   constructor(people: People, channel: Channel) {
@@ -406,7 +413,7 @@ class ChatPeople {
     this.#channel = channel;
   }
 
-  /** @param me the own user, which the session knows better. */
+  /** @param me the current user, whose state the session already tracks. */
   meet(events: readonly SentEvent[], me: string | undefined): void {
     const ids = usersIn(events);
     const updated: PublicUser[] = [];

@@ -8,30 +8,36 @@ import {
 } from "../../client/index.js";
 import { scaled } from "../lib/pictures.js";
 import type { Shelf } from "../lib/storage.js";
-import { type Mentioned, saidIn, type SharedFile } from "./chat-content.js";
+import { type Mentioned, parseContent, type SharedFile } from "./chat-content.js";
 
 interface WritingParts {
   readonly channel: Channel;
   readonly shelf: Shelf;
-  /** Names what the shelf keeps of this user for this channel. */
+  /** Shelf key for this user and channel. */
   readonly key: string;
-  /** Uploads a file. @returns its URL. */
+  /**
+   * Uploads a file.
+   * @returns its URL.
+   */
   readonly upload: (file: File) => Promise<string>;
   /** The largest file that the server accepts, in bytes. */
   readonly maxBytes: number;
-  /** A message waits, has failed, or was sent. @param sent the event that the server made of it. */
+  /**
+   * Called when a message has been queued, has failed or has been sent.
+   * @param sent the resulting event, if the message has been sent.
+   */
   readonly onChange: (sent: SentEvent | undefined) => void;
 }
 
 /**
- * What the user writes in a channel: the draft with its files, and the messages that wait in the
- * outbox of the client. The shelf keeps both, for as long as the server does not have them.
+ * The user's writing in a channel: the draft with its files, and the messages in the client's
+ * outbox. The shelf keeps draft and messages until the server has them.
  */
 export class ChatWriting {
   readonly draft;
-  /** The files that are on their way into the draft. */
+  /** Files being uploaded for the draft. */
   readonly uploads: Uploads;
-  /** The message that is being edited, and its text. */
+  /** The message being edited, and its text. */
   readonly editing = writable<(Pick<Draft, "text" | "mentions"> & { id: number }) | undefined>(
     undefined,
   );
@@ -66,7 +72,7 @@ export class ChatWriting {
     return this.#channel.outbox.messages;
   }
 
-  /** Whether a message is on its way. */
+  /** Whether any message is still being sent. */
   get isSending(): boolean {
     return this.waiting.some(({ state }) => state !== "failed");
   }
@@ -76,7 +82,7 @@ export class ChatWriting {
     this.#keep();
   }
 
-  /** Puts a text before the draft. */
+  /** Prepends text to the draft. */
   prependDraft(text: string, mentions: Draft["mentions"]): void {
     const { text: rest, mentions: others, files } = get(this.draft);
     const known = others.filter(({ label }) => !mentions.some((it) => it.label === label));
@@ -91,7 +97,10 @@ export class ChatWriting {
     this.#channel.outbox.retry(localId);
   }
 
-  /** Gives up a message that could not be sent. @returns its content. */
+  /**
+   * Cancels a message that could not be sent.
+   * @returns the message's content.
+   */
   remove(localId: string): MessageContent | undefined {
     return this.#channel.outbox.cancel(localId)?.content;
   }
@@ -101,18 +110,18 @@ export class ChatWriting {
   }
 }
 
-/** A text that the user is writing. */
+/** A message that the user is writing. */
 export interface Draft {
   readonly text: string;
   readonly mentions: readonly Mentioned[];
-  /** Files that are uploaded already. */
+  /** Files that have already been uploaded. */
   readonly files: readonly SharedFile[];
 }
 
 /** A message that the server has not confirmed. */
 type Unconfirmed = Pick<WaitingMessage, "content" | "after">;
 
-/** This browser's storage for a channel. */
+/** The draft and the unconfirmed messages that this browser stores for a channel. */
 export interface Kept {
   readonly draft: Draft;
   readonly unconfirmed: readonly Unconfirmed[];
@@ -120,18 +129,18 @@ export interface Kept {
 
 export const emptyDraft: Draft = { text: "", mentions: [], files: [] };
 
-/** Keeps the user's texts for a channel until the server has them. */
+/** Stores the user's draft and unconfirmed messages for a channel. */
 export class Drafts {
   readonly #shelf: Shelf;
   readonly #key: string;
 
-  /** @param key another for each user and channel. */
+  /** @param key unique per user and channel. */
   constructor(shelf: Shelf, key: string) {
     this.#shelf = shelf;
     this.#key = key;
   }
 
-  /** The kept texts. The storage may contain anything. */
+  /** Reads the stored draft and messages. The storage may contain anything. */
   read(): Kept {
     const { draft, unconfirmed } = partsOf(parsed(this.#shelf.getItem(this.#key)));
     return { draft: draftIn(draft), unconfirmed: listOf(unconfirmed).flatMap(unconfirmedIn) };
@@ -178,30 +187,30 @@ function draftIn(value: unknown): Draft {
 
 function unconfirmedIn(value: unknown): Unconfirmed[] {
   const { content, after } = partsOf(value);
-  const { is } = saidIn(content);
+  const { is } = parseContent(content);
   if (is !== "text" && is !== "files") return [];
   return [{ content: content as MessageContent, ...(typeof after === "number" && { after }) }];
 }
 
-/** A file on its way to a message. */
+/** A file being uploaded for a message. */
 export interface Upload {
   readonly key: number;
   readonly name: string;
-  /** Why it could not be uploaded; undefined while it is on its way. */
+  /** Why the upload failed, or undefined while the upload is in progress. */
   readonly failure: UploadFailure | undefined;
 }
 
 export type UploadFailure = "type" | "size" | "denied" | "busy" | "network";
 
-/** How to upload a file. */
+/** Dependencies of {@link Uploads}. */
 interface UploadParts {
   readonly upload: (file: File) => Promise<string>;
-  /** The largest file, in bytes. */
+  /** Maximum file size, in bytes. */
   readonly maxBytes: number;
   readonly done: (file: SharedFile) => void;
 }
 
-/** The attached files of a draft, until they are uploaded. */
+/** A draft's attachments until they have been uploaded. */
 export class Uploads implements Readable<readonly Upload[]> {
   readonly #parts: UploadParts;
   readonly #files = new Map<number, File>();
@@ -241,7 +250,7 @@ export class Uploads implements Readable<readonly Upload[]> {
       if (sent.size > maxBytes) return this.#change(key, "size");
       if (!this.#files.has(key)) return;
       const url = await upload(sent);
-      // It may have been removed meanwhile.
+      // The user may have removed the file during the upload.
       if (!this.#files.has(key)) return;
       this.remove(key);
       done({ url, name: sent.name, type: sent.type });

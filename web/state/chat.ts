@@ -9,19 +9,20 @@ import type {
 } from "../../client/index.js";
 import { moduleOf } from "../lib/rights.js";
 import type { Shelf } from "../lib/storage.js";
-import { reactionsIn, saidIn } from "./chat-content.js";
+import { reactionsIn, parseContent } from "./chat-content.js";
 import { type Row, rowsOf } from "./chat-timeline.js";
 import { ChatWindow } from "./chat-window.js";
 import { ChatWriting } from "./chat-writing.js";
+import { HeldMessages } from "./held.js";
 import type { Named } from "./profile.js";
 import type { People, Session } from "./session.js";
 
-/** A busy chat redraws at most this often. */
+/** Minimum interval between redraws of a busy chat, in milliseconds. */
 const REDRAW_INTERVAL_MS = 50;
 
 /** The state of a chat. */
 export interface ChatView {
-  /** `lost`: the channel cannot be read; `problem` is the code of the reason. */
+  /** `lost`: the channel cannot be read; `problem` has the error code. */
   readonly is: "loading" | "ready" | "lost";
   readonly problem?: string;
   readonly rows: readonly Row[];
@@ -29,9 +30,9 @@ export interface ChatView {
   readonly waiting: readonly WaitingMessage[];
   readonly hasOlder: boolean;
   readonly hasNewer: boolean;
-  /** Which way more is being loaded. */
+  /** The direction in which events are being loaded, if any. */
   readonly isLoading?: "older" | "newer" | undefined;
-  /** How many messages of others arrived while the end of the list was out of view. */
+  /** Number of messages by others that arrived while the end of the list was out of view. */
   readonly newCount: number;
 }
 
@@ -40,9 +41,12 @@ interface ChatParts {
   readonly live: Live;
   readonly people: People;
   readonly shelf: Shelf;
-  /** The name of the world, for the shelf. */
+  /** The world's name, for shelf keys. */
   readonly world: string;
-  /** Uploads a file. @returns its URL. */
+  /**
+   * Uploads a file.
+   * @returns its URL.
+   */
   readonly upload: (file: File) => Promise<string>;
   /** The largest file that the server accepts, in bytes. */
   readonly maxBytes: number;
@@ -58,25 +62,33 @@ const empty: ChatView = {
 };
 
 /**
- * One channel as the user sees it, with their pending messages. It reads the channel while
- * it is open, and keeps drafts for as long as the page lives.
+ * A channel as the user sees it, including the user's pending messages. The channel is read only
+ * while a view is open, but drafts are kept for the lifetime of the page.
  */
 export class ChatStore implements Readable<ChatView> {
   readonly id: string;
   readonly #parts: ChatParts;
   readonly #channel: Channel;
-  /** What the user writes. */
+  /** The user's draft and unsent messages. */
   readonly writing: ChatWriting;
-  /** The events that are shown or can be. */
+  /** The loaded events. */
   readonly window: ChatWindow;
+  /** The messages that wait for a moderator. */
+  readonly held: HeldMessages;
+  /** When the user last wrote here, as far as slow mode is concerned, in milliseconds. */
+  readonly wroteAt = writable(0);
   readonly #store = writable<ChatView>(empty);
   readonly subscribe = this.#store.subscribe;
   readonly #listeners = new Set<(events: readonly SentEvent[]) => void>();
   #rows: readonly Row[] = [];
   #newCount = 0;
+  /** The id of the user's last message. Undefined until the channel was read. */
+  #lastOwn: number | undefined;
+  /** The last error about slow mode. */
+  #slowed: unknown;
   #readUpTo: number | undefined;
   #view = { isAtEnd: true, isSeen: false };
-  /** How many views show it. */
+  /** Number of open views. */
   #views = 0;
   #stop: () => void = () => {};
   readonly #shown = new Throttle(REDRAW_INTERVAL_MS, () => this.#show());
@@ -87,6 +99,7 @@ export class ChatStore implements Readable<ChatView> {
     this.#parts = parts;
     const channel = live.channel(id);
     this.#channel = channel;
+    this.held = new HeldMessages(parts, id);
     this.window = new ChatWindow({
       live,
       people,
@@ -108,13 +121,17 @@ export class ChatStore implements Readable<ChatView> {
       maxBytes,
       onChange: (sent) => {
         if (sent) this.window.take(sent);
+        this.#noteRefusal();
         this.#publishNow();
         this.#leaveIfOver();
       },
     });
   }
 
-  /** Begins to read. @returns ends it, when no other view reads it. */
+  /**
+   * Opens a view, which starts reading the channel.
+   * @returns a function that closes the view. Reading stops when the last view is closed.
+   */
   open(): () => void {
     if (++this.#views === 1) this.#open();
     let isOver = false;
@@ -131,16 +148,19 @@ export class ChatStore implements Readable<ChatView> {
     this.#open();
   }
 
-  /** Listens to new messages of others. @returns ends it. */
+  /**
+   * Adds a listener for new messages by others.
+   * @returns a function that removes the listener.
+   */
   onArrival(listener: (events: readonly SentEvent[]) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Reports what the view shows.
-   * @param view.isAtEnd whether the newest message is shown.
-   * @param view.isSeen whether the user looks at the page.
+   * Reports the state of the view.
+   * @param view.isAtEnd whether the newest message is visible.
+   * @param view.isSeen whether the user is looking at the page.
    */
   setView(view: { isAtEnd: boolean; isSeen: boolean }): void {
     const wasSeen = this.#view.isSeen;
@@ -157,13 +177,13 @@ export class ChatStore implements Readable<ChatView> {
     }
   }
 
-  /** Sends a message. It is kept until the server has it. */
+  /** Sends a message. The message is kept until the server has it. */
   send(content: MessageContent): void {
     this.#readUpTo = undefined;
     void this.#channel.send(content, { keep: true });
   }
 
-  /** Changes the text of an own message. */
+  /** Edits the text of a message by the user. */
   async edit(id: number, body: string): Promise<void> {
     const content = this.window.timeline.get(id)?.content ?? {};
     const { type, files, reply_to } = content;
@@ -172,19 +192,21 @@ export class ChatStore implements Readable<ChatView> {
       ...(type === "files" ? { type, files, body } : { type: "text", body }),
       ...(reply_to !== undefined && { reply_to }),
     });
-    this.window.take(await edit);
+    const event = await edit;
+    // Without an event, the edit waits for a moderator.
+    if (event) this.window.take(event);
     this.#publish();
   }
 
-  /** Deletes an own message, or, as a moderator, any message. */
+  /** Deletes a message by the user or, for moderators, any message. */
   async delete(id: number): Promise<void> {
-    // For the server, a deletion is a message, so it needs a member.
+    // The server treats a deletion as a message, so it requires membership.
     await this.#channel.ensureMember();
     this.window.take(await this.#channel.delete(id));
     this.#publish();
   }
 
-  /** Adds a reaction, or removes the user's own. */
+  /** Adds a reaction, or removes the user's own reaction. */
   async react(id: number, emoji: string): Promise<void> {
     const me = this.#me ?? "";
     const event = this.window.timeline.get(id);
@@ -196,13 +218,13 @@ export class ChatStore implements Readable<ChatView> {
     this.#react(answer);
   }
 
-  /** The last message of the user that can be edited. */
+  /** The user's last message that can be edited. */
   get lastOwn(): SentEvent | undefined {
     return this.window.timeline.events.findLast(
       (event) =>
         event.event_type === "channel.message" &&
         event.sender === this.#me &&
-        saidIn(event.content).is === "text",
+        parseContent(event.content).is === "text",
     );
   }
 
@@ -210,7 +232,7 @@ export class ChatStore implements Readable<ChatView> {
     return this.#parts.live.state?.user.id;
   }
 
-  /** The room of the channel; undefined if it is direct. */
+  /** The channel's room, or undefined for a direct channel. */
   get #room(): SentRoom | undefined {
     return this.#parts.live.state?.rooms.find(({ id }) => id === this.id);
   }
@@ -224,42 +246,52 @@ export class ChatStore implements Readable<ChatView> {
   #open(): void {
     const { readPointer, isUnread } = this.#channel;
     this.#readUpTo = readPointer > 0 && isUnread && !this.#isVolatile ? readPointer : undefined;
-    this.#stop = this.#channel.onReaction((event) => this.#react(event));
+    const ends = [
+      this.#channel.onReaction((event) => this.#react(event)),
+      this.#parts.live.on("chat.held", ({ channel, event }) => {
+        if (channel !== this.id || event.sender !== this.#me || event.replaces !== null) return;
+        this.wroteAt.set(Date.now());
+      }),
+    ];
+    this.#stop = () => ends.forEach((end) => end());
     if (this.#isVolatile && this.#room?.permissions.includes("room:chat.join")) {
-      // A user who cannot join still reads; sending shows the reason.
+      // A user who cannot join can still read; sending shows the reason.
       this.#channel.ensureMember().then(
         () => this.#leaveIfOver(),
         () => {},
       );
     }
     this.window.open();
+    if (this.#room) this.held.open();
   }
 
   #close(): void {
     this.#stop();
     this.#shown.stop();
     this.window.close();
+    this.held.close();
+    this.#lastOwn = undefined;
     this.#newCount = 0;
     this.#rows = [];
     this.#store.set(empty);
     this.#leaveIfOver();
   }
 
-  /** A volatile membership ends with the visit, when nothing is on its way any longer. */
+  /** Ends a volatile membership once no view is open and nothing is being sent. */
   #leaveIfOver(): void {
     if (this.#views > 0 || this.#channel.membership !== "volatile") return;
     if (this.writing.isSending) return;
     this.#channel.leave().catch(() => {});
   }
 
-  /** @param before the id of the newest one before it. */
+  /** @param before the id of the newest event that was loaded before this event. */
   #arrived(event: SentEvent, isNew: boolean, before: number): void {
     const isOthers = event.event_type === "channel.message" && event.sender !== this.#me;
     if (isNew && isOthers) {
       if (!this.#view.isSeen && !this.#isVolatile) this.#readUpTo ??= before;
       if (!this.#view.isAtEnd) this.#newCount++;
     }
-    // After the count: a quiet chat redraws at once, and not again.
+    // Publish after counting: a quiet chat redraws immediately, and only once.
     this.#publish();
     if (isNew && isOthers) {
       for (const listener of this.#listeners) listener([event]);
@@ -278,22 +310,49 @@ export class ChatStore implements Readable<ChatView> {
     if (!isAtEnd || !isSeen || hasNewer || newest === 0) return;
     if (this.window.is !== "ready") return;
     const { readPointer, notifications } = this.#channel;
-    // Without lasting members, only notifications are counted.
+    // In a volatile chat, only notifications count as unread.
     const isBehind = newest > readPointer && !this.#isVolatile;
     if (isBehind || notifications > 0) this.#channel.markRead(newest);
   }
 
-  /** Shows the user's own action. */
+  /** Redraws immediately, for the user's own actions. */
   #publishNow(): void {
     if (this.#views > 0) this.#shown.now();
   }
 
-  /** Shows changes: at once, or soon in a crowd. */
+  /** Redraws, as soon as the throttle allows. */
   #publish(): void {
     if (this.#views > 0) this.#shown.soon();
   }
 
+  /** Notes when the user last wrote, here or elsewhere. */
+  #noteOwn(): void {
+    if (this.window.is !== "ready") return;
+    const last = this.window.timeline.events.findLast(
+      ({ event_type, sender }) => event_type === "channel.message" && sender === this.#me,
+    );
+    const before = this.#lastOwn;
+    const id = last?.event_id ?? 0;
+    if (id <= (before ?? -1)) return;
+    this.#lastOwn = id;
+    // The clocks of the server and the browser may differ, so new messages count from now.
+    const now = Date.now();
+    const at = before !== undefined ? now : Math.min(Date.parse(last?.timestamp ?? "") || 0, now);
+    this.wroteAt.update((known) => Math.max(known, at));
+  }
+
+  /** Notes how long slow mode still keeps the user from writing, if it refused a message. */
+  #noteRefusal(): void {
+    const isSlow = ({ error }: WaitingMessage) => error?.code === "chat.slow_mode";
+    const error = this.writing.waiting.findLast(isSlow)?.error;
+    if (!error || error === this.#slowed) return;
+    this.#slowed = error;
+    const left = Number(error.details["retry_after"]?.[0]);
+    if (left > 0) this.wroteAt.set(Date.now() + (left - slowModeOf(this.#room)) * 1000);
+  }
+
   #show(): void {
+    this.#noteOwn();
     const { is, problem, isLoading, timeline } = this.window;
     const { events, hasOlder, hasNewer } = timeline;
     this.#rows = rowsOf({ events, hasOlder, readUpTo: this.#readUpTo, me: this.#me }, this.#rows);
@@ -310,7 +369,13 @@ export class ChatStore implements Readable<ChatView> {
   }
 }
 
-/** Runs a function at once, then at most once per interval. */
+/** Returns the time between two messages of a person in a room's chat, in seconds; 0 for none. */
+export function slowModeOf(room: SentRoom | undefined): number {
+  const value = (room && moduleOf(room, "chat.native"))?.config["slow_mode"];
+  return typeof value === "number" && value > 0 ? value : 0;
+}
+
+/** Runs a function immediately, then at most once per interval. */
 class Throttle {
   readonly #interval: number;
   readonly #act: () => void;
@@ -323,16 +388,15 @@ class Throttle {
     this.#act = act;
   }
 
-  /** Runs it as soon as the interval allows. */
+  /** Runs the function as soon as the interval allows. */
   soon(): void {
     if (this.#timer !== undefined) return;
     const wait = this.#ranAt + this.#interval - Date.now();
-    // The clock of a computer may go back.
+    // The system clock may be set back.
     if (wait <= 0 || wait > this.#interval) return this.now();
     this.#timer = setTimeout(() => this.now(), wait);
   }
 
-  /** Runs it now. */
   now(): void {
     this.stop();
     this.#ranAt = Date.now();
@@ -349,9 +413,9 @@ class Throttle {
 const known = new WeakMap<Session, Map<string, ChatStore>>();
 
 /**
- * The chat of a channel: the same for as long as the session lasts, so that sending continues
- * when the user opens another page.
- * @param maxBytes the largest file that the server accepts.
+ * Returns a channel's chat. The chat lives as long as the session, so that sending continues when
+ * the user opens another page.
+ * @param maxBytes the largest file that the server accepts, in bytes.
  */
 export function chatOf(
   session: Session,
@@ -371,34 +435,34 @@ export function chatOf(
   }
 }
 
-/** The actions that need a confirmation. */
-export type Question = "delete" | "silence" | "ban";
+/** Actions that require confirmation. */
+export type Question = "delete" | "silence" | "ban" | "messages" | "report";
 
-/** The messages that are selected; undefined while none can be. */
+/** The selected messages; undefined outside of selection mode. */
 export type Selection = readonly number[] | undefined;
 
-/** The actions of messages. */
+/** Actions on messages. */
 export interface ChatActions {
   readonly chat: ChatStore;
   readonly mayReact: boolean;
   readonly mayReply: boolean;
   readonly selection: Selection;
-  /** The users to offer first as mentions. */
+  /** Returns the users to suggest first as mentions. */
   readonly near: () => readonly Named[];
-  may(event: SentEvent): { edit: boolean; delete: boolean; manage: boolean };
+  may(event: SentEvent): { edit: boolean; delete: boolean; manage: boolean; report: boolean };
   edit(event: SentEvent): void;
   endEdit(): void;
   reply(event: SentEvent): void;
   copyLink(event: SentEvent): void;
-  /** Selects a message, or no longer. */
+  /** Selects or deselects a message. */
   select(event: SentEvent): void;
-  /** Goes to a message. */
+  /** Scrolls to a message. */
   show(id: number): void;
   ask(question: Question, event: SentEvent): void;
   /** Lets a silenced author write again. */
   reactivate(event: SentEvent): void;
   react(event: SentEvent, emoji: string): void;
-  /** Lets the user choose a reaction. */
+  /** Opens the choice of reactions. */
   choose(event: SentEvent, anchor: HTMLElement): void;
   showProfile(user: string): void;
 }

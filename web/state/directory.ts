@@ -15,28 +15,31 @@ export interface Person {
   readonly profile: Record<string, unknown>;
   readonly badges: readonly string[];
   readonly state: PublicUser["moderation_state"];
-  /** The uid of its tokens, or null for a guest. */
+  /** When the silence ends by itself, in ISO 8601. */
+  readonly until: string | undefined;
+  /** The `uid` of the user's tokens; null for a guest. */
   readonly tokenId: string | null | undefined;
   readonly traits: readonly string[] | undefined;
   /** In ISO 8601. */
   readonly lastSeen: string | undefined;
   readonly isOnline: boolean | undefined;
+  readonly passkeys: number | undefined;
 }
 
 export interface Listing {
-  /** Undefined while they are loaded for the first time. */
+  /** Undefined during the first load. */
   readonly people: readonly Person[] | undefined;
   readonly term: string;
-  /** From 1. */
+  /** Starts at 1. */
   readonly page: number;
   readonly isLast: boolean;
-  /** How many there are on all pages; undefined if the server does not say. */
+  /** Total over all pages, or undefined if the server does not report the total. */
   readonly count: number | undefined;
   readonly isLoading: boolean;
   readonly problem: string | undefined;
 }
 
-/** How many people are on a page of REST, and asked for at once. */
+/** Number of users per page of the HTTP API, and per live request. */
 const PAGE_USERS = 50;
 
 interface Found {
@@ -46,8 +49,8 @@ interface Found {
 }
 
 /**
- * The people of a world, a page at a time: without a term the last seen first, if REST
- * lists them to the reader; otherwise, by name.
+ * A world's users, one page at a time. Without a search term, users are ordered by when they were
+ * last seen, if the reader may list users with the HTTP API; otherwise, users are ordered by name.
  */
 export class Directory implements Readable<Listing> {
   readonly #api: Foyer;
@@ -62,9 +65,9 @@ export class Directory implements Readable<Listing> {
     problem: undefined,
   });
   readonly subscribe = this.#store.subscribe;
-  /** The REST records of the users on loaded pages. */
+  /** HTTP API records of the users on loaded pages. */
   readonly #users = new Map<string, User>();
-  /** Whether REST refuses its list. */
+  /** Whether the HTTP API refuses to list users. */
   #isRefused = false;
   #asked = 0;
   #shown: Listing | undefined;
@@ -76,7 +79,7 @@ export class Directory implements Readable<Listing> {
   }
 
   /**
-   * Shows a page. If another is asked for meanwhile, only that is shown.
+   * Shows a page. A later call supersedes a call in flight.
    * @param page from 1.
    */
   async show(term: string, page: number): Promise<void> {
@@ -116,23 +119,17 @@ export class Directory implements Readable<Listing> {
     });
   }
 
-  silence = (id: string): Promise<void> => this.#moderate("user.silence", id);
-  ban = (id: string): Promise<void> => this.#moderate("user.ban", id);
-  reactivate = (id: string): Promise<void> => this.#moderate("user.reactivate", id);
+  /** Ends a silence or a ban, or admits a guest who waits. */
+  async reactivate(id: string): Promise<void> {
+    await this.#live.call("user.reactivate", { id });
+    await this.refresh();
+  }
 
   /** Erases everything that identifies a user. */
   async erase(id: string): Promise<void> {
     await this.#api.deleteUser({ user_id: id });
     this.#users.delete(id);
     this.#change((person) => (person.id === id ? undefined : person));
-  }
-
-  async #moderate(
-    command: "user.silence" | "user.ban" | "user.reactivate",
-    id: string,
-  ): Promise<void> {
-    await this.#live.call(command, { id });
-    await this.refresh();
   }
 
   async #find(term: string, page: number): Promise<Found> {
@@ -156,7 +153,7 @@ export class Directory implements Readable<Listing> {
     };
   }
 
-  /** Whether the rights that are known let the reader have the list of REST. */
+  /** Whether the reader's known rights allow listing users over the HTTP API. */
   get #mayList(): boolean {
     const { state } = this.#live;
     return may(state, "world:update") && may(state, "world:api");
@@ -178,7 +175,7 @@ export class Directory implements Readable<Listing> {
     };
   }
 
-  /** @param change returns undefined for a user who is gone. */
+  /** @param change returns undefined to remove a person. */
   #change(change: (person: Person) => Person | undefined): void {
     this.#store.update((listing) => ({
       ...listing,
@@ -188,27 +185,29 @@ export class Directory implements Readable<Listing> {
 }
 
 type Known = Pick<PublicUser, "id" | "profile" | "badges"> &
-  Partial<Pick<PublicUser, "moderation_state" | "token_id">>;
+  Partial<Pick<PublicUser, "moderation_state" | "moderated_until" | "token_id">>;
 
 const personOf = (
-  { id, profile, badges, moderation_state, token_id }: Known,
+  { id, profile, badges, moderation_state, moderated_until, token_id }: Known,
   user: User | undefined,
 ): Person => ({
   id,
   profile,
   badges,
   state: moderation_state,
+  until: moderated_until,
   tokenId: token_id ?? user?.token_id,
   traits: user?.traits,
   lastSeen: user?.last_seen,
+  passkeys: user?.passkeys,
   isOnline: undefined,
 });
 
-/** How many of the latest visitors to read, and how many at a time. */
-const MOST_SEEN = 5000;
+/** Maximum number of recent visitors to read, and the page size. */
+const MAX_SEEN = 5000;
 const SEEN = 500;
 
-/** How many of the given people are online, of the last few thousand visitors. */
+/** Counts the matching users who are online, among the last few thousand visitors. */
 export async function countPresent(
   { api, live }: { api: Foyer; live: Live },
   isAsked: (user: User) => boolean,
@@ -218,13 +217,13 @@ export async function countPresent(
   const query = { ordering: "-last_seen", page_size: SEEN } as const;
   for await (const user of api.users(query)) {
     if (isAsked(user)) ids.push(user.id);
-    if (++looked === MOST_SEEN) break;
+    if (++looked === MAX_SEEN) break;
   }
   const online = await batches(ids, (batch) => live.call("user.online_status", { ids: batch }));
   return Object.values(online).filter((isOnline) => isOnline).length;
 }
 
-/** Asks for 50 ids at a time, and puts the answers together. */
+/** Requests 50 ids at a time and merges the responses. */
 async function batches<T>(
   ids: readonly string[],
   ask: (ids: string[]) => Promise<Record<string, T>>,

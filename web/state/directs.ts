@@ -4,17 +4,17 @@ import { lineOf } from "./chat-content.js";
 import { nameOf } from "./profile.js";
 import { isUnread } from "./rooms.js";
 
-/** A conversation of a few people. */
+/** A direct conversation between a few users. */
 export interface Direct {
   readonly id: string;
   /** The other members. */
   readonly others: readonly PublicUser[];
-  /** How many messages are new. */
+  /** Number of new messages. */
   readonly count: number;
   readonly isUnread: boolean;
 }
 
-/** The conversations of the user, the latest first. */
+/** Returns the user's conversations, latest first. */
 export function directsOf(state: LiveState): Direct[] {
   const { channels, user, notificationCounts, unreadPointers } = state;
   return channels
@@ -32,8 +32,8 @@ export function directsOf(state: LiveState): Direct[] {
 }
 
 /**
- * The title of a conversation: the names of the others.
- * @param known users met since; their names may be newer.
+ * Returns a conversation's title: the names of the other members.
+ * @param known users known to the page, whose names may be more recent.
  * @param nobody the text for users without a name.
  */
 export const directName = (
@@ -42,42 +42,45 @@ export const directName = (
   nobody: string,
 ): string => others.map((it) => nameOf(known.get(it.id) ?? it) ?? nobody).join(", ") || nobody;
 
-/** The last message of a conversation. */
+/** A conversation's last message. */
 interface LastLine {
   readonly text: string;
   readonly at: string;
 }
 
-/** How many events of a conversation are looked through for its last message. */
+/** Number of events searched for a conversation's last message. */
 const LOOK_BACK = 10;
 
 /**
- * The last message of each conversation, by the id of its channel. It is read again when the
- * server reports a newer one.
+ * The last message of each conversation, by channel id. The message is read again when the server
+ * reports a newer event.
  */
 export class LastLines implements Readable<ReadonlyMap<string, LastLine>> {
   readonly #live: Live;
   readonly #store = writable<ReadonlyMap<string, LastLine>>(new Map());
   readonly subscribe = this.#store.subscribe;
-  /** The newest event of each channel when it was read. */
+  /** The id of each channel's newest event when the channel was last read. */
   readonly #read = new Map<string, number>();
 
   constructor(live: Live) {
     this.#live = live;
   }
 
-  /** Reads what is new. @param pointers the newest event of each channel. */
+  /**
+   * Reads the last messages of conversations with new events.
+   * @param pointers the id of each channel's newest event.
+   */
   look(ids: readonly string[], pointers: Readonly<Record<string, number>>) {
     for (const id of ids) {
       const pointer = pointers[id] ?? 0;
       if (this.#read.get(id) === pointer) continue;
       this.#read.set(id, pointer);
-      // Without it, there is no line.
+      // On failure, show no message; the next call retries.
       void this.#fetch(id).catch(() => this.#read.delete(id));
     }
   }
 
-  /** Takes a message of an open conversation, also an own one. */
+  /** Updates the last message from an open conversation, including the user's own messages. */
   take({ channel, event_type, content, replaces, timestamp }: SentEvent) {
     if (event_type !== "channel.message" || replaces !== null) return;
     if (!this.#read.has(channel)) return;
@@ -97,21 +100,20 @@ export class LastLines implements Readable<ReadonlyMap<string, LastLine>> {
   }
 }
 
-/** How many direct messages are new, in all conversations. */
+/** Returns the number of new direct messages in all conversations. */
 export const directCount = (state: LiveState): number =>
   directsOf(state).reduce((sum, { count }) => sum + count, 0);
 
-/** How often it is asked, in milliseconds. */
 const ONLINE_POLL_INTERVAL_MS = 30_000;
 
-/** The online status of some users, kept current while it has subscribers. */
+/** The online status of some users, kept current while the store has subscribers. */
 export class Online implements Readable<ReadonlySet<string>> {
   readonly #live: Live;
   readonly #store;
   readonly subscribe: Readable<ReadonlySet<string>>["subscribe"];
   #ids: readonly string[] = [];
 
-  /** @param every how often it is asked, in milliseconds. */
+  /** @param every poll interval, in milliseconds. */
   constructor(live: Live, every = ONLINE_POLL_INTERVAL_MS) {
     this.#live = live;
     this.#store = writable<ReadonlySet<string>>(new Set(), () => {
@@ -122,7 +124,7 @@ export class Online implements Readable<ReadonlySet<string>> {
     this.subscribe = this.#store.subscribe;
   }
 
-  /** Sets the users to follow; a new one is queried at once. */
+  /** Sets the users to follow. Users who were not followed before are queried immediately. */
   watch(ids: readonly string[]): void {
     const isNew = ids.some((id) => !this.#ids.includes(id));
     this.#ids = ids;
@@ -131,13 +133,13 @@ export class Online implements Readable<ReadonlySet<string>> {
 
   async #ask(): Promise<void> {
     const ids = this.#ids;
-    // Without a connection, calls would queue up, and be sent at once.
+    // Without a connection, calls would queue up and all be sent on reconnection.
     if (ids.length === 0 || !this.#live.isConnected) return;
     try {
       const answer = await this.#live.call("user.online_status", { ids: [...ids] });
       this.#store.set(new Set(ids.filter((id) => answer[id])));
     } catch {
-      // The next poll tries again.
+      // The next poll retries.
     }
   }
 }

@@ -2,51 +2,51 @@ import { get, writable, type Readable } from "svelte/store";
 import { FoyerError, LiveError } from "../../client/index.js";
 import { messageOf } from "./session.js";
 
-/** Values by name. A name without a value is the same as no name. */
+/** Values by name. An undefined value is equivalent to a missing value. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** The values of something on the server, and the version that they are of. */
+/** Values stored on the server, and their version. */
 export interface Snapshot {
   readonly values: Values;
   readonly version: string;
 }
 
-/** Loads and saves the values of a draft. */
+/** Loads and saves a draft's values. */
 export interface Source {
   read(): Promise<Snapshot>;
   /**
-   * Writes if the version is still the present one.
+   * Writes the values if the version is still current.
    * @param changed the names of the values that differ from that version.
-   * @throws {Conflict} or a {@link FoyerError} with the status 412 if it is not.
+   * @throws {Conflict} or a {@link FoyerError} with status 412 if the version is no longer current.
    */
   write(values: Values, changed: readonly string[], version: string): Promise<Snapshot>;
 }
 
-/** Another user has changed the values that were to be written. */
+/** Thrown if another user has changed the values to be written. */
 export class Conflict extends Error {}
 
 export interface DraftState {
-  /** The shown values, with unsaved changes; undefined until they are loaded. */
+  /** The displayed values, including unsaved changes; undefined until they are loaded. */
   readonly values: Values | undefined;
   /** The names of unsaved values. */
   readonly unsaved: readonly string[];
   readonly isSaving: boolean;
-  /** Why it could not be loaded or saved. */
+  /** The error of the last load or save, if any. */
   readonly problem: string | undefined;
-  /** The server's messages on single values. */
+  /** The server's messages about individual values. */
   readonly faults: Readonly<Record<string, readonly string[]>>;
-  /** The values that another user has saved meanwhile. */
+  /** Conflicting values that another user has saved. */
   readonly theirs: Snapshot | undefined;
 }
 
-/** Whether two values are the same as JSON. */
+/** Whether two values are equal as JSON. */
 export const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** The names under which two sets of values differ. */
+/** Returns the names whose values differ. */
 export const differing = (a: Values, b: Values): string[] =>
   [...new Set([...Object.keys(a), ...Object.keys(b)])].filter((name) => !same(a[name], b[name]));
 
-/** Changes that are not saved yet, to something that others may change as well. */
+/** Unsaved changes to values that other users may change as well. */
 export class Draft implements Readable<DraftState> {
   readonly #source: Source;
   readonly #state = writable<DraftState>({
@@ -58,10 +58,10 @@ export class Draft implements Readable<DraftState> {
     theirs: undefined,
   });
   readonly subscribe = this.#state.subscribe;
-  /** The last known values of the server. */
+  /** The server's last known values. */
   #base: Snapshot | undefined;
 
-  /** @param known the values that are already loaded. */
+  /** @param known values that are already loaded. */
   constructor(source: Source, known?: Snapshot) {
     this.#source = source;
     if (known) this.#rebase(known, {});
@@ -76,7 +76,7 @@ export class Draft implements Readable<DraftState> {
     return this.#base?.values;
   }
 
-  /** Loads the present values. Unsaved changes are lost. */
+  /** Loads the current values, discarding unsaved changes. */
   async load(): Promise<void> {
     try {
       this.#rebase(await this.#source.read(), {});
@@ -85,7 +85,7 @@ export class Draft implements Readable<DraftState> {
     }
   }
 
-  /** Loads the present values, unless something is unsaved. */
+  /** Loads the current values, unless there are unsaved changes. */
   async refresh(): Promise<void> {
     const { unsaved, isSaving, theirs } = this.now;
     if (unsaved.length > 0 || isSaving || theirs) return;
@@ -98,12 +98,11 @@ export class Draft implements Readable<DraftState> {
     }
   }
 
-  /** Changes a value. Undefined removes it. */
+  /** Sets a value. Undefined removes the value. */
   set(name: string, value: unknown): void {
     this.replace({ ...this.now.values, [name]: value });
   }
 
-  /** Changes all values. */
   replace(values: Values): void {
     if (!this.#base) return;
     const unsaved = differing(this.#base.values, values);
@@ -121,18 +120,21 @@ export class Draft implements Readable<DraftState> {
     if (this.#base) this.#rebase(this.#base, {});
   }
 
-  /** Saves. @returns whether it is saved; otherwise, the state has the reason. */
+  /**
+   * Saves the changes.
+   * @returns whether the changes were saved. If not, the state contains the reason.
+   */
   async save(): Promise<boolean> {
     return this.#save(true);
   }
 
-  /** Shows the values that another user has saved, and drops unsaved changes. */
+  /** Discards unsaved changes in favor of the values that another user has saved. */
   takeTheirs(): void {
     const { theirs } = this.now;
     if (theirs) this.#rebase(theirs, {});
   }
 
-  /** Keeps unsaved changes, based on the values that another user has saved. */
+  /** Rebases unsaved changes onto the values that another user has saved. */
   keepMine(): void {
     const { theirs } = this.now;
     if (theirs) this.#rebase(theirs, this.#mine());
@@ -150,7 +152,7 @@ export class Draft implements Readable<DraftState> {
     this.#patch({ isSaving: true, problem: undefined, faults: {} });
     try {
       const saved = await this.#source.write(values, unsaved, base.version);
-      // Text typed during the save stays.
+      // Keep text typed during the save.
       const later = differing(values, this.now.values ?? {});
       const typed = later.map((name) => [name, this.now.values?.[name]]);
       this.#rebase(saved, Object.fromEntries(typed) as Values);
@@ -165,7 +167,7 @@ export class Draft implements Readable<DraftState> {
   async #conflict(base: Snapshot, mayRetry: boolean): Promise<boolean> {
     try {
       const theirs = await this.#source.read();
-      // They changed something that is not shown here, and that is not written.
+      // The other user's change affects nothing in this draft, so save on top of that change.
       if (mayRetry && differing(base.values, theirs.values).length === 0) {
         this.#base = theirs;
         return await this.#save(false);
@@ -195,7 +197,7 @@ export class Draft implements Readable<DraftState> {
   }
 }
 
-/** The faults of a value, in the words of the server. */
+/** Returns the server's messages about a value, or undefined if there are none. */
 export const faultsIn = (faults: DraftState["faults"], name: string): string | undefined =>
   Object.entries(faults)
     .filter(([path]) => isWithin(path, name))

@@ -1,30 +1,41 @@
 import { Live, type LiveOptions } from "../../client/index.js";
+import { type ClosedPhase, CLOSED_PHASES } from "../../schemas/plain/access.js";
 import type { Identity } from "./identity.js";
 import type { Connection } from "./session.js";
 
-// The obstacles between a user and an event.
+// Reasons that keep a user out of an event.
 
-/** Why a user is refused. */
+/** The reason why a user is refused. */
 export type Refusal =
   /** The server has no event yet. */
   | "isNew"
   /** There is no such event. */
   | "nowhere"
-  /** The link is of no use: it is damaged, or its key was replaced. */
+  /** The link is invalid: it is damaged, or its key was replaced. */
   | "invalid"
-  /** The link has ended. */
+  /** The link has expired. */
   | "expired"
   /** Guests need a link. */
   | "link"
   /** The host view needs a link. */
   | "host"
-  /** This person is not let in. */
+  /** The server does not admit the user. */
   | "denied"
-  /** A moderator removed this person, until further notice. */
+  /** The event is not published yet. */
+  | "unpublished"
+  /** The event is not open yet. */
+  | "early"
+  /** The event is over. */
+  | "over"
+  /** A moderator banned the user until further notice. */
   | "banned"
+  /** The guest waits until a moderator admits them. */
+  | "waiting"
+  /** New guests of this network are kept out. */
+  | "network"
   /** The event is open in another window. */
   | "replaced"
-  /** Something else that only a reload can help. */
+  /** Any other problem, which only a reload can solve. */
   | "failed";
 
 const refusals: Record<string, Refusal> = {
@@ -33,22 +44,24 @@ const refusals: Record<string, Refusal> = {
   "auth.expired_token": "expired",
   "auth.missing_token": "link",
   "auth.denied": "denied",
+  "auth.approval": "waiting",
+  "auth.network_banned": "network",
   "connection.replaced": "replaced",
 };
 
-/** Why a connection has ended for good; undefined as long as it has not. */
+/** Returns why a connection has ended permanently, or undefined if it has not. */
 export const refusalOf = (connection: Connection): Refusal | undefined =>
   connection.is !== "ended"
     ? undefined
     : connection.isBanned
       ? "banned"
-      : (refusals[connection.code] ?? "failed");
+      : (connection.phase ?? refusals[connection.code] ?? "failed");
 
 /**
- * Whether to offer to come in as a guest instead.
- * @param isPublic whether the event lets guests in.
+ * Whether to offer entering as a guest instead.
+ * @param isPublic whether the event admits guests.
  */
-export const mayComeAsGuest = (
+export const canEnterAsGuest = (
   refusal: Refusal,
   { token, inviteToken }: Identity,
   isPublic: boolean,
@@ -57,7 +70,11 @@ export const mayComeAsGuest = (
   (token ?? inviteToken) !== undefined &&
   ["invalid", "expired", "denied"].includes(refusal);
 
-/** A connection that does not work at the moment. */
+/** Whether the phase of the event keeps the user out. */
+export const isPhase = (refusal: Refusal | undefined): refusal is ClosedPhase =>
+  CLOSED_PHASES.some((phase) => phase === refusal);
+
+/** A temporary connection problem. */
 type Trouble =
   /** The browser has no network. */
   | { readonly is: "offline"; readonly seconds: number }
@@ -65,27 +82,27 @@ type Trouble =
   | { readonly is: "away"; readonly seconds: number }
   | { readonly is: "connecting" };
 
-/** The inputs of {@link troubleOf}. Times are in milliseconds, on the clock of `Date`. */
+/** Input of {@link troubleOf}. Times are in milliseconds, on the clock of `Date`. */
 export interface TroubleSigns {
   connection: Connection;
   now: number;
-  /** Since when there is no connection; undefined while there is one. */
+  /** Start of the outage; undefined while there is a connection. */
   since: number | undefined;
-  /** Whether the user has asked for an attempt that is under way. */
+  /** Whether an attempt that the user requested is in progress. */
   isTrying: boolean;
   /** Whether the browser considers itself online. */
   isOnline: boolean;
 }
 
-/** An interruption that is shorter is not worth a word, in milliseconds. */
+/** Duration below which outages are not reported, in milliseconds. */
 const SHORT_OUTAGE_MS = 700;
 
-/** The trouble to show about the connection; undefined without any. */
+/** Returns the connection problem to show, or undefined if there is none. */
 export function troubleOf(signs: TroubleSigns): Trouble | undefined {
   const { connection, now, since, isTrying, isOnline } = signs;
   if (connection.is === "ended") return undefined;
   if (connection.is === "online") {
-    // The socket notices later than the browser.
+    // The browser detects an outage before the socket does.
     return isOnline ? undefined : { is: "offline", seconds: 0 };
   }
   if (since === undefined || now - since < SHORT_OUTAGE_MS) return undefined;
@@ -95,27 +112,38 @@ export function troubleOf(signs: TroubleSigns): Trouble | undefined {
   return { is: isOnline ? "away" : "offline", seconds };
 }
 
-/** How long until a banned user tries again; the page notices the end of a ban within 5 s. */
+/** Retry delay for banned users, in milliseconds, so that the page notices the end of a ban within 5 s. */
 export const BAN_RETRY_MS = 3500;
 
-/** The same for everybody whom a closed event keeps out. They are many, and spread their tries. */
-export const whileClosed = (): number => 8_000 + 7_000 * Math.random();
+/** Retry delay for guests who wait for approval, in milliseconds; random, because many may be waiting. */
+export const approvalRetryDelay = (): number => 3000 + 3000 * Math.random();
 
 /**
- * Waits until the server lets in a user who was banned, or whom a closed event keeps out.
- * @param pause how long to wait before each try, in milliseconds.
- * @param onadmitted is called once, unless the wait was ended before.
- * @returns ends the wait.
+ * Returns the retry delay for users kept out by a closed event, in milliseconds. The delay is
+ * random, because many users may be waiting.
+ */
+export const closedRetryDelay = (): number => 8_000 + 7_000 * Math.random();
+
+/**
+ * Waits until the server admits a user who was banned or kept out by a closed event.
+ * @param pause delay before each attempt, in milliseconds, or a function that returns it.
+ * @param onrefused called with the error of each attempt that fails.
+ * @param onadmitted called once, unless the wait is canceled before.
+ * @returns a function that cancels the wait.
  */
 export function awaitReadmission(
   access: LiveOptions,
   onadmitted: () => void,
-  pause: number,
+  pause: number | (() => number),
+  onrefused: (error: unknown) => void = () => {},
 ): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let live: Live | undefined;
   let isOver = false;
 
+  const next = () => {
+    timer = setTimeout(knock, typeof pause === "number" ? pause : pause());
+  };
   const knock = () => {
     const visit = new Live(access);
     live = visit;
@@ -124,13 +152,15 @@ export function awaitReadmission(
         visit.close();
         if (!isOver) onadmitted();
       },
-      () => {
+      (error: unknown) => {
         visit.close();
-        if (!isOver) timer = setTimeout(knock, pause);
+        if (isOver) return;
+        onrefused(error);
+        if (!isOver) next();
       },
     );
   };
-  timer = setTimeout(knock, pause);
+  next();
   return () => {
     isOver = true;
     clearTimeout(timer);

@@ -1,26 +1,32 @@
 import type { Shelf } from "../lib/storage.js";
 
-// The identity of a user in a world: the bearer of a token, or a guest with an id of its own.
+// A user's identity in a world: the bearer of a token, or a guest with a client id.
 
-/** Where a page keeps its token: a console's or a screen's never becomes an attendee's. */
+/**
+ * The purpose for which a page stores its token. A console's or a screen's token never becomes an
+ * attendee's token.
+ */
 export type Purpose = "attend" | "console" | "screen" | "preview" | "invite";
 
 export interface Identity {
   token?: string;
   clientId?: string;
-  /** The token of the link that a guest without a name opened. */
+  /** Token of the invitation link that an anonymous guest opened. */
   inviteToken?: string;
 }
 
-/** The token of a link, such as `#token=…`; undefined if it has none. */
+/** Returns the token in a link's fragment, such as `#token=…`, or undefined if there is none. */
 export const tokenOf = (hash: string): string | undefined =>
   new URLSearchParams(hash.replace(/^#/, "")).get("token") || undefined;
 
-/** The token of a link for people without a name, `#invite=…`. */
+/** Returns the token in the fragment of an invitation link for anonymous guests, such as `#invite=…`. */
 export const inviteOf = (hash: string): string | undefined =>
   new URLSearchParams(hash.replace(/^#/, "")).get("invite") || undefined;
 
-/** The `#` of a link without its token: the room that it names, or the view of its host. */
+/**
+ * Removes the token from a link's fragment. The result leads to the room named in the fragment, or
+ * to the room's host view.
+ */
 export function withoutToken(hash: string): string {
   if (tokenOf(hash) === undefined) return hash;
   const params = new URLSearchParams(hash.replace(/^#/, ""));
@@ -30,7 +36,7 @@ export function withoutToken(hash: string): string {
   return `#/rooms/${encodeURIComponent(room)}${view}`;
 }
 
-/** The claims of a token, unverified: only for display. */
+/** Decodes a token's claims without verifying them, for display only. */
 export function claimsOf(token: string): Record<string, unknown> | undefined {
   try {
     const [, payload = ""] = token.split(".");
@@ -46,15 +52,16 @@ export function claimsOf(token: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The traits that a token names, unverified. */
+/** Returns the traits claimed by a token, without verifying the token. */
 export function traitsClaimedBy(token = ""): string[] {
   const traits = claimsOf(token)?.["traits"];
   return Array.isArray(traits) ? traits.map(String) : [];
 }
 
 /**
- * The name in the profile of a token, unverified; empty without one. The server uses the profile
- * only when it makes the user, so a user who is there already may have no name all the same.
+ * Returns the name in a token's profile, without verifying the token, or an empty string if there
+ * is no name. The server uses the profile only when it creates the user, so an existing user may
+ * still have no name.
  */
 export function nameClaimedBy(token = ""): string {
   const profile: unknown = claimsOf(token)?.["profile"];
@@ -65,7 +72,7 @@ export function nameClaimedBy(token = ""): string {
 const keyOf = (world: string, purpose: Purpose, what: string) =>
   `foyer:${world}:${purpose}:${what}`;
 
-/** This browser's storage for a world. */
+/** The identities that this browser stores for a world. */
 export class Identities {
   readonly #shelf: Shelf;
   readonly #world: string;
@@ -77,7 +84,7 @@ export class Identities {
     this.#purpose = purpose;
   }
 
-  /** The token or the client id that is kept; undefined for a new visitor. */
+  /** The stored token or client id, or undefined for a new visitor. */
   get kept(): Identity | undefined {
     const token = this.#get("token");
     if (token !== null) return { token };
@@ -86,8 +93,8 @@ export class Identities {
   }
 
   /**
-   * Keeps a token. The client id stays, for when the token ends. A link that was cut or
-   * mistyped does not sign out the present user.
+   * Stores a token. The client id is kept for the time after the token ends. A truncated or
+   * mistyped link does not sign out the current user.
    */
   keepToken(token: string): void {
     if (claimsOf(token) || this.#get("token") === null) {
@@ -95,7 +102,7 @@ export class Identities {
     }
   }
 
-  /** The guest that this browser was before, or a new one. */
+  /** Returns this browser's guest identity, and creates it if necessary. */
   guest(): Identity {
     const kept = this.#get("client");
     const clientId = kept ?? randomId();
@@ -103,12 +110,19 @@ export class Identities {
     return { clientId };
   }
 
+  /** Stores an identity that a sign-in has proven. */
+  keep({ token, clientId }: Identity): void {
+    if (token !== undefined) return this.keepToken(token);
+    this.signOut();
+    if (clientId !== undefined) this.#set("client", clientId);
+  }
+
   /** Forgets the token. */
   signOut(): void {
     this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "token"));
   }
 
-  /** Forgets the guest as well: the next person at this computer is another user. */
+  /** Forgets the guest as well, so that the next person at this computer is a different user. */
   forget(): void {
     this.signOut();
     this.#shelf.removeItem(keyOf(this.#world, this.#purpose, "client"));
@@ -123,7 +137,7 @@ export class Identities {
   }
 }
 
-/** Browsers offer `crypto.randomUUID` to secure pages only. */
+/** Generates a random id without `crypto.randomUUID`, which browsers offer on secure pages only. */
 const randomId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, "0"))

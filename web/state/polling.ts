@@ -1,17 +1,17 @@
 import { type Readable, readable } from "svelte/store";
 
-/** How often something is done; in milliseconds. */
+/** Intervals, in milliseconds. */
 export interface Pace {
   every: number;
-  /** The longest wait after failures, each of which doubles it. */
+  /** Maximum interval. Each failure doubles the current interval. */
   slowest: number;
 }
 
 /**
- * Repeats work while it is wanted, such as while a page is visible: at once when it becomes
- * wanted, and less often after failures.
- * @param work rejects if it failed.
- * @returns ends it.
+ * Repeats work while it is wanted, such as while a page is visible. The work runs immediately when
+ * it becomes wanted, and less often after failures.
+ * @param work rejects if it fails.
+ * @returns a function that stops the repetition.
  */
 export function pollWhile(
   wanted: Readable<boolean>,
@@ -50,7 +50,7 @@ export function pollWhile(
   };
 }
 
-/** Whether the page is visible: hidden pages need no news. */
+/** Whether the page is visible; hidden pages need no updates. */
 export const isPageVisible = (document: Document): Readable<boolean> =>
   readable(document.visibilityState !== "hidden", (set) => {
     const update = () => set(document.visibilityState !== "hidden");

@@ -1,10 +1,10 @@
 import type { PublicUser } from "../../client/index.js";
-import { mediaAddress, webAddress } from "../lib/addresses.js";
+import { previewAddress, webAddress } from "../lib/addresses.js";
 
-// The questions about people that a world asks (`profile_fields`), and their answers.
-// Organizers write the questions, people write the answers, and both may be of any shape.
+// A world's questions about its users (`profile_fields`), and the users' answers. Organizers write
+// the questions, users write the answers, and both may have any shape.
 
-/** A question of a world. */
+/** A world's question about its users. */
 export interface ProfileField {
   readonly id: string;
   readonly label: string;
@@ -12,12 +12,12 @@ export interface ProfileField {
   readonly choices: readonly string[];
 }
 
-/** The answer of a user. */
+/** A user's answer. */
 export interface Answer {
   readonly id: string;
   readonly label: string;
   readonly text: string;
-  /** Where it leads, if it is an address. */
+  /** The link target, if the answer is an address. */
   readonly href?: string;
 }
 
@@ -25,7 +25,7 @@ const types = ["text", "textarea", "select", "link"] as const;
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value.trim() : "");
 
-/** The questions of a world; those without an id are left out. */
+/** Parses a world's questions. Questions without an id are skipped. */
 export function fieldsOf(fields: readonly Record<string, unknown>[]): ProfileField[] {
   const seen = new Set<string>();
   return fields.flatMap(({ id, label, type, choices }) => {
@@ -40,13 +40,13 @@ export function fieldsOf(fields: readonly Record<string, unknown>[]): ProfileFie
   });
 }
 
-/** Choices are a list, or text with a line break or a comma between two. */
+/** Parses choices, which are a list, or text separated by line breaks or commas. */
 function choicesOf(choices: unknown): string[] {
   const list: unknown[] = Array.isArray(choices) ? choices : textOf(choices).split(/[\n,]/);
   return [...new Set(list.map(textOf))].filter((choice) => choice !== "");
 }
 
-/** The answers of a user, in the order of the questions. */
+/** Returns a user's answers, in the order of the questions. */
 export function answersOf(
   user: Pick<PublicUser, "profile"> | undefined,
   fields: readonly Record<string, unknown>[],
@@ -62,7 +62,7 @@ export function answersOf(
   });
 }
 
-/** The answers of a profile as a form shows them: texts only. */
+/** Returns a profile's answers for a form: only the answers that are strings. */
 export function givenAnswers(profile: Readonly<Record<string, unknown>>): Record<string, string> {
   const given = profile["fields"];
   if (typeof given !== "object" || given === null) return {};
@@ -75,14 +75,14 @@ export function givenAnswers(profile: Readonly<Record<string, unknown>>): Record
 
 const pictures = ["png", "jpg", "jpeg", "gif", "webp"];
 
-/** The `accept` of a file chooser for pictures, given the extensions that the server takes. */
+/** Returns the `accept` attribute of a file input for pictures, given the extensions that the server allows. */
 export const pictureTypes = (extensions: readonly string[]): string =>
   pictures
     .filter((extension) => extensions.includes(extension))
     .map((extension) => `.${extension}`)
     .join(",");
 
-/** A size in words, such as `2.5 MB`. */
+/** Formats a file size, such as `2.5 MB`. */
 export function sizeOf(bytes: number, language: string): string {
   const [amount, unit] =
     bytes < 2 ** 20 ? [bytes / 2 ** 10, "kilobyte"] : [bytes / 2 ** 20, "megabyte"];
@@ -91,23 +91,23 @@ export function sizeOf(bytes: number, language: string): string {
   );
 }
 
-/** A user, as far as a name and a picture need one. */
+/** The parts of a user that are needed to show the user's name and picture. */
 export type Named = Pick<PublicUser, "id" | "profile">;
 
-/** The name of a user; undefined without one. */
+/** Returns a user's name, or undefined if there is none. */
 export function nameOf(user: Named | undefined): string | undefined {
   const name = user?.profile["display_name"];
   return typeof name === "string" && name.trim() !== "" ? name : undefined;
 }
 
-/** The picture of a user, on this server; undefined without one. */
+/** Returns the address of a user's picture on this server, or undefined if there is none. */
 export function avatarOf(user: Named | undefined, base: string): string | undefined {
   const avatar = user?.profile["avatar"];
   if (typeof avatar !== "object" || avatar === null) return undefined;
-  return mediaAddress((avatar as { url?: unknown }).url, base);
+  return previewAddress((avatar as { url?: unknown }).url, base);
 }
 
-/** The first letters of up to two words of a name. */
+/** Returns the initials of up to two words of a name. */
 export const initialsOf = (name: string): string =>
   name
     .trim()
@@ -116,25 +116,25 @@ export const initialsOf = (name: string): string =>
     .map((word) => [...word][0]!.toLocaleUpperCase())
     .join("");
 
-/** An angle on the color wheel, in degrees, the same for the same id. */
+/** Maps an id to an angle on the color wheel, in degrees. */
 export function hueOf(id: string): number {
   let hash = 0;
   for (const char of id) hash = (hash * 31 + char.charCodeAt(0)) >>> 0;
   return hash % 360;
 }
 
-/** Longer names say no more. */
+/** Maximum length of a name in a line of text, in characters. Longer names are truncated. */
 const MAX_NAME = 60;
 
-/** Characters that change the direction of the following text, or break a line. */
+/** Characters that change the text direction or break the line. */
 const UNRULY = /[\p{Cc}\p{Zl}\p{Zp}\u061C\u200B\u200E\u200F\u202A-\u202E\u2060-\u2069\uFEFF]+/gu;
 
-/** An untrusted name, cleaned for a line of text; empty if nothing is left. */
-export const tameName = (name: string): string => {
+/** Cleans an untrusted name for a line of text. Returns an empty string if nothing is left. */
+export const sanitizeName = (name: string): string => {
   const tame = [...name.replace(UNRULY, " ").trim()];
   return tame.length > MAX_NAME ? `${tame.slice(0, MAX_NAME).join("")}…` : tame.join("");
 };
 
-/** The name of a user in a line of text. */
+/** Returns a user's name for a line of text. */
 export const lineName = (user: Named | undefined, otherwise: string): string =>
-  tameName(nameOf(user) ?? "") || otherwise;
+  sanitizeName(nameOf(user) ?? "") || otherwise;

@@ -11,21 +11,21 @@ import { localOf, timeAt } from "../lib/zones.js";
 import { same, type Source, type Values } from "./draft.js";
 import { isTimed } from "./program.js";
 
-// Writes to the program, none of which overwrites what another user wrote meanwhile.
+// Changes to the program, which never overwrite concurrent changes by other users.
 
-/** How often a session is read again that changes while it is written. */
+/** Maximum number of attempts if a session changes during a save. */
 const TRIES = 5;
 
-/** How a change of single fields ended. */
+/** Outcome of a change to individual fields. */
 export type Saved =
   | { readonly is: "saved" }
   /** Another user changed the same fields; nothing was written. */
   | { readonly is: "changed"; readonly theirs: Session };
 
 /**
- * Changes fields of a session, unless others changed the same fields meanwhile.
- * @param seen the session as the user saw it while changing it.
- * @throws {FoyerError} if the server refuses it.
+ * Changes fields of a session, unless other users have changed the same fields.
+ * @param seen the session as the user saw it while editing.
+ * @throws {FoyerError} if the server refuses the change.
  */
 export async function saveFields(
   api: Foyer,
@@ -50,10 +50,10 @@ export async function saveFields(
 }
 
 /**
- * The times of a session whose start or end is moved to another time of its day. An end before the
- * start is on the next day. A start takes the end with it.
- * @param clock as `09:05`.
- * @returns undefined for a session without a time, and for a text that is no time.
+ * Returns a session's times after its start or end is moved to another time of day. Moving the
+ * start keeps the duration; an end before the start falls on the next day.
+ * @param clock the new time of day, such as `09:05`.
+ * @returns undefined if the session has no time, or if `clock` is not a time.
  */
 export function movedTo(
   session: SentSession,
@@ -77,15 +77,15 @@ export function movedTo(
 /** Another session at the same time with the same room or speaker. */
 export interface Overlap {
   readonly session: SentSession;
-  /** What both have. */
+  /** The id of the shared room or speaker. */
   readonly id: string;
 }
 
-/** The sessions in the same room at the same time, by id. */
+/** Returns overlaps between sessions in the same room, by session id. */
 export const overlaps = (sessions: readonly SentSession[]): ReadonlyMap<string, Overlap> =>
   overlapsOf(sessions, ({ room_id }) => (room_id === null ? [] : [room_id]));
 
-/** The sessions of the same speaker at the same time, by id; not those in one room. */
+/** Returns overlaps between sessions with the same speaker, by session id, except overlaps in the same room. */
 export const speakerOverlaps = (sessions: readonly SentSession[]): ReadonlyMap<string, Overlap> =>
   overlapsOf(
     sessions,
@@ -105,7 +105,7 @@ function overlapsOf(
     for (const id of idsOf(session)) {
       const others = seen.get(id) ?? [];
       seen.set(id, others);
-      // They are sorted by their start.
+      // Sessions are sorted by start.
       const other = others.find((it) => it.ends_at! > session.starts_at && counts(it, session));
       if (other) {
         if (!found.has(session.id)) found.set(session.id, { session: other, id });
@@ -125,7 +125,7 @@ const valuesOf = ({ ...values }: object): Values => {
 const picked = (values: Values, names: readonly string[]) =>
   Object.fromEntries(names.map((name) => [name, values[name] ?? null]));
 
-/** A session as a draft of all its fields. */
+/** Reads and writes all fields of a session, for a draft. */
 export const sessionSource = (api: Foyer, id: string): Source => ({
   async read() {
     const session = await api.getSession(id);
@@ -138,7 +138,7 @@ export const sessionSource = (api: Foyer, id: string): Source => ({
   },
 });
 
-/** A speaker as a draft of all their fields. */
+/** Reads and writes all fields of a speaker, for a draft. */
 export const speakerSource = (api: Foyer, id: string): Source => ({
   async read() {
     const speaker = await api.getSpeaker(id);
@@ -151,13 +151,13 @@ export const speakerSource = (api: Foyer, id: string): Source => ({
   },
 });
 
-/** Links as lines, each with a title and an address: `Slides https://…`. */
+/** Formats links as lines, each with a title and an address: `Slides https://…`. */
 export const linesOf = (
   links: readonly { title?: string; label?: string; url: string }[],
 ): string =>
   links.map(({ title, label, url }) => [title ?? label, url].filter(Boolean).join(" ")).join("\n");
 
-/** The links in lines. The last word of a line is its address. */
+/** Parses links from lines. The last word of each line is the address. */
 export const linksIn = (text: string): { title: string; url: string }[] =>
   text
     .split("\n")
@@ -168,7 +168,7 @@ export const linksIn = (text: string): { title: string; url: string }[] =>
       return { title: line.slice(0, -url.length).trim(), url };
     });
 
-/** The names of speakers, in the order of a session. */
+/** Joins the names of speakers, in the session's order. */
 export const namesOf = (
   ids: readonly string[],
   speakers: ReadonlyMap<string, SentSpeaker>,

@@ -2,46 +2,53 @@ import { derived, readable, type Readable } from "svelte/store";
 import type { Live, ProgramState, SentSession, SentSpeaker } from "../../client/index.js";
 import {
   byRoom,
+  MAX_HELD,
   nextChange,
-  onStage,
+  nowAndNext,
   overrunning,
-  OVERRUN,
+  overrunOf,
   type OnStage,
 } from "../../schemas/plain/program.js";
 import { ownZone, zoneOr } from "../lib/zones.js";
 
-/** The program, with what pages look up in it. */
+/** The program, with indexes for the pages. */
 export interface Board extends ProgramState {
-  /** The zone of the event; the visitor's, if the event has none. */
+  /** The event's time zone, or the visitor's time zone if the event has none. */
   readonly zone: string;
-  /** The zone of the visitor. */
+  /** The visitor's time zone. */
   readonly own: string;
   readonly byId: ReadonlyMap<string, SentSession>;
   readonly speakersById: ReadonlyMap<string, SentSpeaker>;
   readonly stars: ReadonlySet<string>;
+  /** The former start and room of each favorite that has moved. */
+  readonly movedFrom: ReadonlyMap<string, ProgramState["moved"][number]>;
+  /** How long streams continue after a session, in milliseconds. */
+  readonly overrun: number;
+  /** The session that a host holds in each room, if there is one. */
+  readonly held: ReadonlyMap<string, SentSession>;
 }
 
-/** What the stage of a room shows at a moment. */
+/** A room's stage at a given time. */
 export interface RoomStage extends OnStage<SentSession> {
-  /** Between sessions, the one whose stream continues; see {@link overrunning}. */
+  /** Between sessions, the session whose stream continues; see {@link overrunning}. */
   readonly overrun: SentSession | undefined;
-  /** The sessions that are over, the last first. */
+  /** Past sessions, latest first. */
   readonly over: readonly SentSession[];
 }
 
-/** The program of a connection. All parts of a page share it. */
+/** A connection's program, shared by all parts of a page. */
 export interface ProgramBoard {
-  /** Undefined until it is known, and for users who may not read it. */
+  /** Undefined until the program is loaded, and for users who may not read the program. */
   readonly board: Readable<Board | undefined>;
-  /** The clock of the server, each second; in milliseconds since 1970. */
+  /** The server's clock, updated every second, in milliseconds since 1970. */
   readonly clock: Readable<number>;
-  /** What is on, by room. Rooms without sessions are left out. */
+  /** Stages by room id. Rooms without sessions are omitted. */
   readonly stages: Readable<ReadonlyMap<string, RoomStage>>;
 }
 
 const boards = new WeakMap<Live, ProgramBoard>();
 
-/** The program of a connection. It is followed while a part of the page uses it. */
+/** Returns a connection's program, which stays up to date while a part of the page uses it. */
 export function programOf(live: Live): ProgramBoard {
   let known = boards.get(live);
   if (!known) {
@@ -68,12 +75,12 @@ const boardOf = (live: Live): Readable<Board | undefined> =>
           set(withIndex(value));
         }
       } catch {
-        // Without the right to read it, there is none.
+        // Users without the right to read the program have none.
         if (!isOver) set(undefined);
       }
     }
     void follow();
-    // The right may be back with another login.
+    // Another login may restore the right.
     const stop = live.on("authenticated", () => {
       if (live.program.current === undefined) void follow();
     });
@@ -91,9 +98,16 @@ const withIndex = (program: ProgramState): Board => ({
   byId: new Map(program.sessions.map((it) => [it.id, it])),
   speakersById: new Map(program.speakers.map((it) => [it.id, it])),
   stars: new Set(program.favorites),
+  movedFrom: new Map(program.moved.map((it) => [it.session, it])),
+  overrun: overrunOf(program.overrunMinutes),
+  held: new Map(
+    program.sessions
+      .filter(({ overrun, room_id }) => overrun === "held" && room_id !== null)
+      .map((it) => [it.room_id!, it]),
+  ),
 });
 
-/** The clock of the server. A page that was hidden looks at it as soon as it is seen. */
+/** The server's clock. The clock updates immediately when a hidden page becomes visible. */
 const clockOf = (live: Live): Readable<number> =>
   readable(live.program.now(), (set) => {
     let timer: ReturnType<typeof setTimeout>;
@@ -112,8 +126,8 @@ const clockOf = (live: Live): Readable<number> =>
   });
 
 /**
- * What the stages show. A program has thousands of sessions: they are looked through when one
- * begins or ends.
+ * Computes the stages of all rooms. A program has thousands of sessions, so the sessions are
+ * scanned only when the program changes, or when a session begins or ends.
  */
 export function stagesOf(
   board: Readable<Board | undefined>,
@@ -123,76 +137,71 @@ export function stagesOf(
   let from = 0;
   let until = 0;
   let stages: ReadonlyMap<string, RoomStage> = new Map();
-  /** The sessions that a host ended: their streams do not continue. */
-  let ended: ReadonlySet<string> = new Set();
   return derived([board, clock], ([board, now]) => {
-    const isSame = board?.sessions === of?.sessions;
+    const isSame = board?.sessions === of?.sessions && board?.overrun === of?.overrun;
     if (isSame && now >= from && now < until) return stages;
-    if (!isSame) ended = endedBy(of, board, ended, now);
     of = board;
     from = now;
     const sessions = publicOf(board?.sessions ?? []);
+    const overrun = board?.overrun ?? 0;
     until = Math.min(
       nextChange(sessions, now) ?? Infinity,
-      (nextChange(sessions, now - OVERRUN) ?? Infinity) + OVERRUN,
+      (nextChange(sessions, now - overrun) ?? Infinity) + overrun,
     );
-    stages = new Map([...byRoom(sessions)].map(([room, its]) => [room, stageOf(its, now, ended)]));
+    stages = new Map(
+      [...byRoom(sessions)].map(([room, its]) => [room, stageOf(its, now, overrun)]),
+    );
     return stages;
   });
-}
-
-/** A host ends a session by moving its end to a time that has passed. */
-function endedBy(
-  before: Board | undefined,
-  after: Board | undefined,
-  ended: ReadonlySet<string>,
-  now: number,
-): ReadonlySet<string> {
-  const isEnded = ({ id, ends_at }: SentSession) => {
-    if (ends_at === null || Date.parse(ends_at) > now) return false;
-    const known = before?.byId.get(id);
-    return ended.has(id) || (known !== undefined && known.ends_at !== ends_at);
-  };
-  return new Set(after?.sessions.filter(isEnded).map(({ id }) => id));
 }
 
 const publicOf = (sessions: readonly SentSession[]) =>
   sessions.filter(({ state }) => state === "public");
 
-/** What the stage of a room shows. @param sessions of the room, by their start. */
-function stageOf(
-  sessions: readonly SentSession[],
-  now: number,
-  ended: ReadonlySet<string>,
-): RoomStage {
-  const last = overrunning(sessions, now);
+/**
+ * Computes a room's stage.
+ * @param sessions the room's sessions, sorted by start.
+ * @param overrun how long streams continue after a session, in milliseconds.
+ */
+function stageOf(sessions: readonly SentSession[], now: number, overrun: number): RoomStage {
+  const stage = nowAndNext(sessions, now);
   return {
-    ...onStage(sessions, now),
-    overrun: last && !ended.has(last.id) ? last : undefined,
+    ...stage,
+    overrun: overrunning(sessions, now, overrun),
     over: sessions
+      .filter((it) => it !== stage.now && it !== stage.next)
       .filter(({ ends_at }) => ends_at !== null && Date.parse(ends_at) <= now)
       .reverse(),
   };
 }
 
-/** A session with a time. */
+/** A scheduled session. */
 export type Timed = SentSession & { starts_at: string; ends_at: string };
 
-/** Whether a session has a time. */
+/** Whether a session is scheduled. */
 export const isTimed = (session: SentSession): session is Timed =>
   session.starts_at !== null && session.ends_at !== null;
 
-/** Where a session is in time. */
+/** A session's phase relative to the current time. */
 export type Phase = "before" | "live" | "over" | "unscheduled";
 
-/** Where a session is in time, at `now`. */
-export function phaseOf(session: SentSession, now: number): Phase {
+/**
+ * Returns a session's phase at `now`. A session that a host holds is live beyond its end, and the
+ * sessions after it wait.
+ */
+export function phaseOf(session: SentSession, now: number, { held }: Pick<Board, "held">): Phase {
   if (!isTimed(session)) return "unscheduled";
-  if (Date.parse(session.starts_at) > now) return "before";
+  const { room_id, overrun, starts_at } = session;
+  const start = Date.parse(starts_at);
+  if (start > now) return "before";
+  const on = room_id === null ? undefined : held.get(room_id);
+  if (on === session) return now < Date.parse(on.ends_at!) + MAX_HELD ? "live" : "over";
+  const waits = on !== undefined && overrun !== "ended" && start >= Date.parse(on.ends_at!);
+  if (waits && now < Date.parse(on.ends_at!) + MAX_HELD) return "before";
   return Date.parse(session.ends_at) > now ? "live" : "over";
 }
 
-/** How long it is until a time: `2:05`, `1:02:05`, or in words beyond a day. */
+/** Formats a remaining time: `2:05`, `1:02:05`, or in words from a day upward. */
 export function untilText(milliseconds: number, locale: string): string {
   const seconds = Math.max(0, Math.ceil(milliseconds / 1000));
   const hours = Math.floor(seconds / 3600);

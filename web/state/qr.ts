@@ -1,16 +1,16 @@
 import { encode } from "uqr";
 
-/** A QR code as one path on a grid of `size` by `size`, with a quiet zone around. */
+/** A QR code as a single path on a grid of `size` by `size`, including the quiet zone. */
 export interface Qr {
   readonly size: number;
-  /** Each dark module, as the `d` of an SVG path. */
+  /** All dark modules, as the `d` attribute of an SVG path. */
   readonly path: string;
 }
 
-/** The capacity of a QR code at the lowest level of correction, in bytes. */
+/** Capacity of a QR code at the lowest error correction level, in bytes. */
 const MAX_BYTES = 2900;
 
-/** A QR code for a text; undefined if the text is too long for one. */
+/** Encodes text as a QR code. Returns undefined if the text is too long. */
 export function qrOf(text: string): Qr | undefined {
   if (new TextEncoder().encode(text).length > MAX_BYTES) return undefined;
   const { data, size } = encode(text, { ecc: "L", border: 4 });
@@ -23,7 +23,7 @@ export function qrOf(text: string): Qr | undefined {
   return { size, path };
 }
 
-/** A QR code as an SVG file. */
+/** Renders a QR code as an SVG file. */
 export const svgOf = ({ size, path }: Qr): string =>
   `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size} ${size}" ` +
   `width="${size * 8}" height="${size * 8}" shape-rendering="crispEdges">` +

@@ -5,19 +5,22 @@ import { kept } from "./votes.js";
 /** The filter for questions that have left the queue. */
 export type Filter = "open" | "answered" | "archived";
 
-/** The questions of a room, as a page shows them. */
+/** A room's questions, as a page shows them. */
 export interface Board {
-  /** Questions in the queue, the oldest first: all, or the user's own. */
+  /** Questions in the queue, oldest first: the whole queue, or only the user's own questions. */
   readonly waiting: readonly ListedQuestion[];
-  /** The others, the pinned one first, then by votes, then by age. */
+  /**
+   * Questions outside the queue that match the filter: the pinned question first, then the rest in
+   * the selected order.
+   */
   readonly shown: readonly ListedQuestion[];
   readonly counts: Readonly<Record<Filter, number>>;
 }
 
-/** How many own questions of a room a browser knows. */
+/** Maximum number of the user's own questions that a browser remembers per room. */
 const MAX_OWN_QUESTIONS = 50;
 
-/** The ids of the questions that the user asked in a room with this browser, the newest first. */
+/** The ids of the questions that the user asked in a room from this browser, newest first. */
 export const ownQuestions = (shelf: Shelf, world: string, room: string) =>
   kept<readonly string[]>(
     shelf,
@@ -26,7 +29,7 @@ export const ownQuestions = (shelf: Shelf, world: string, room: string) =>
     [],
   );
 
-/** A question with what the user wants of it: to vote for it, or not to. */
+/** Applies the user's unconfirmed vote to a question. */
 function wanted(question: ListedQuestion, votes: ReadonlyMap<string, boolean>): ListedQuestion {
   const voted = votes.get(question.id) ?? question.voted;
   if (voted === question.voted) return question;
@@ -37,7 +40,7 @@ function wanted(question: ListedQuestion, votes: ReadonlyMap<string, boolean>): 
 const filterOf = ({ state, answered }: ListedQuestion): Filter =>
   state === "archived" ? "archived" : answered ? "answered" : "open";
 
-/** In which order questions stand, behind the one on the screen. */
+/** Order of the questions after the pinned question. */
 export type Order = "votes" | "newest" | "oldest";
 
 const orders: Record<Order, (a: ListedQuestion, b: ListedQuestion) => number> = {
@@ -47,9 +50,9 @@ const orders: Record<Order, (a: ListedQuestion, b: ListedQuestion) => number> = 
 };
 
 /**
- * Sorts questions for a page.
- * @param questions the oldest first.
- * @param votes what the user wants, and the server has not confirmed yet.
+ * Sorts questions for display.
+ * @param questions the questions, oldest first.
+ * @param votes the user's votes that the server has not confirmed yet.
  */
 export function boardOf(
   questions: readonly ListedQuestion[],
@@ -64,7 +67,7 @@ export function boardOf(
   const shown = others
     .filter((question) => filterOf(question) === filter)
     .map((question) => wanted(question, votes))
-    // Sorting keeps the order of equals: the oldest first.
+    // The sort is stable, so equal questions stay in order of age.
     .sort((a, b) => Number(b.is_pinned) - Number(a.is_pinned) || orders[order](a, b));
   return { waiting, shown, counts };
 }

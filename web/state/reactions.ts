@@ -10,32 +10,32 @@ export type Reaction = (typeof known)[number];
 /** The reactions, in the order of the buttons. */
 export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const satisfies readonly Reaction[];
 
-/** One of them, on its way up. */
+/** A floating reaction. */
 export interface Particle {
   readonly id: number;
   readonly reaction: Reaction;
-  /** Where, from 0 to 1. */
+  /** Horizontal position, from 0 to 1. */
   readonly x: number;
-  /** The delay of its start, in milliseconds: the reactions of one second do not rise as one. */
+  /** Start delay, in milliseconds, so that the reactions of one second do not rise in unison. */
   readonly delay: number;
 }
 
-/** How many reactions float at most, so that a full hall slows no browser. */
+/** Maximum number of floating reactions, so that a full hall does not slow down browsers. */
 const MAX_PARTICLES = 30;
 
-/** How long one floats, in milliseconds. */
+/** Duration for which a reaction floats, in milliseconds. */
 export const FLOAT_MS = 2600;
 
-/** The server collects reactions for a second; they are spread over as much. */
+/** Time over which a batch of reactions is spread, in milliseconds. The server sends a batch every second. */
 const SPREAD_MS = 900;
 
-/** The server counts the same reaction of a user once in this time, in milliseconds. */
+/** Interval during which the server counts the same reaction by a user only once, in milliseconds. */
 const REACTION_INTERVAL_MS = 2000;
 
-/** How long a count stays, in milliseconds. */
+/** Duration for which a count is shown, in milliseconds. */
 const COUNT_MS = 6000;
 
-/** The reactions in a room, of all users and the user's own. */
+/** A room's reactions: everyone's, and the user's own. */
 export class Reactions {
   readonly #live: Live;
   readonly #room: string;
@@ -43,16 +43,15 @@ export class Reactions {
   readonly #counts = writable<ReadonlyMap<Reaction, number>>(new Map());
   readonly #resting = writable<ReadonlySet<Reaction>>(new Set());
   readonly #timers = new Set<ReturnType<typeof setTimeout>>();
-  /** Own reactions that are shown, and that the server will count among others. */
+  /** The user's reactions that are already shown, and that the server will include in its counts. */
   readonly #own = new Map<Reaction, number>();
   readonly #end: () => void;
   #last = 0;
 
-  /** The floating reactions. */
   readonly particles: Readable<readonly Particle[]> = this.#particles;
-  /** The counts of the last seconds, for users who prefer reduced motion. */
+  /** Counts of the last few seconds, for users who prefer reduced motion. */
   readonly counts: Readable<ReadonlyMap<Reaction, number>> = this.#counts;
-  /** The user's latest reactions, which the server would not count again yet. */
+  /** The user's recent reactions, which the server would not count a second time yet. */
   readonly resting: Readable<ReadonlySet<Reaction>> = this.#resting;
 
   constructor(live: Live, room: string) {
@@ -64,8 +63,8 @@ export class Reactions {
   }
 
   /**
-   * Reacts, at once for the user's own eyes.
-   * @throws {LiveError} if the server refuses it.
+   * Sends a reaction, and shows it to the user immediately.
+   * @throws {LiveError} if the server refuses the reaction.
    */
   async react(reaction: Reaction): Promise<void> {
     let isResting = false;
@@ -109,7 +108,7 @@ export class Reactions {
     this.#count(reaction, count);
     this.#particles.update((now) => {
       const free = MAX_PARTICLES - now.length;
-      // Room is left for other reactions of the same second.
+      // Leave half of the free slots for other reactions of the same second.
       const some = Math.min(count, Math.ceil(free / 2));
       const added = Array.from({ length: some }, () => ({
         id: ++this.#last,
@@ -152,15 +151,15 @@ export class Reactions {
   }
 }
 
-/** The reactions in a room, which the bar, the button and the sky above them share. */
+/** A room's reactions, shared by the reaction bar, the button and the animation. */
 export const reactionsIn = sharing(
   (live, room) => new Reactions(live, room),
   (hall) => hall.close(),
 );
 
 /**
- * Reacts for a button, in whose place a refusal becomes a notice.
- * @returns what to read aloud; undefined if the server refused it.
+ * Sends a reaction for a button, and shows a refusal as a notice.
+ * @returns the text to read aloud, or undefined if the server refused the reaction.
  */
 export async function react(
   { notices }: Pick<Session, "notices">,

@@ -10,9 +10,9 @@ import {
 } from "./rules.js";
 import type { Session } from "./session.js";
 
-// Roles are traits with names. A matrix shows which of them a rule lets in.
+// Roles are named traits. A matrix shows which roles a rule admits.
 
-/** A role of an event. Without a title, it has the one of the language in use. */
+/** An event's role. A role without a title has the default title in the current language. */
 export interface Role {
   /** Null for guests, who have no trait. */
   readonly trait: string | null;
@@ -20,7 +20,7 @@ export interface Role {
   readonly description?: string;
 }
 
-/** The roles of an event that names none of its own. */
+/** The roles of an event that does not define any roles. */
 export const defaultRoles: readonly Role[] = [
   { trait: null },
   { trait: "attendee" },
@@ -29,7 +29,7 @@ export const defaultRoles: readonly Role[] = [
   { trait: "admin" },
 ];
 
-/** The roles in `config.roles`, guests first. Any value is stored there, so any is read. */
+/** Parses the roles in `config.roles`, guests first. The stored value may be anything. */
 export function rolesOf(value: unknown): readonly Role[] {
   if (!Array.isArray(value)) return defaultRoles;
   const roles: Role[] = [];
@@ -47,12 +47,13 @@ export function rolesOf(value: unknown): readonly Role[] {
   return [guests ?? { trait: null }, ...roles.filter((role) => role.trait !== null)];
 }
 
-/** Whom a rule lets in, as far as ticks show it. */
+/** A rule as checkbox state: the traits that the rule admits. */
 export type Ticks = "everyone" | readonly string[];
 
 /**
- * The ticks of a rule: of `[]`, of one trait, or of one list of which a trait is enough.
- * @returns undefined for a rule of which several entries must hold.
+ * Converts a rule to ticks. Ticks can represent `[]`, a single trait, or one list of alternative
+ * traits.
+ * @returns undefined for a rule with several entries, all of which must hold.
  */
 export function ticksOf(rule: Rule): Ticks | undefined {
   if (rule.length === 0) return "everyone";
@@ -60,20 +61,20 @@ export function ticksOf(rule: Rule): Ticks | undefined {
   return [rule[0]!].flat();
 }
 
-/** The rule with these ticks. */
+/** Converts ticks to a rule. */
 export function ruleWith(ticks: Ticks): Rule {
   if (ticks === "everyone") return [];
-  // One trait needs no list. No user passes an empty list.
+  // A single trait needs no list. An empty list admits no one.
   return ticks.length === 1 ? [ticks[0]!] : [[...ticks]];
 }
 
-/** Whether ticks let a role in. What lets guests in lets everybody in. */
+/** Whether ticks admit a role. Ticks that admit guests admit everyone. */
 export const isTicked = (ticks: Ticks, { trait }: Role): boolean =>
   ticks === "everyone" || (trait !== null && ticks.includes(trait));
 
 /**
- * The ticks after one was set or removed. Without guests, the other roles stay; traits
- * that are no role stay, too.
+ * Returns the ticks after a role is ticked or cleared. Clearing guests keeps the other roles.
+ * Traits without a role are kept, too.
  */
 export function toggled(
   ticks: Ticks,
@@ -87,13 +88,13 @@ export function toggled(
   return isOn && trait !== null ? [...others, trait] : others;
 }
 
-/** The traits of ticks that are no role. */
+/** Returns the ticked traits that are not roles. */
 export const otherTraits = (ticks: Ticks, roles: readonly Role[]): readonly string[] =>
   ticks === "everyone" ? [] : ticks.filter((it) => !roles.some(({ trait }) => trait === it));
 
 /**
- * The rule that counts for a key: the room's, the world's, the one of another key, or the
- * default.
+ * Returns the effective rule for a key: the room's rule, the world's rule, a fallback key's rule,
+ * or the default rule.
  */
 export function ruleFor(key: string, world: PermissionConfig, room?: PermissionConfig): Rule {
   const rule = room?.[key] ?? world[key];
@@ -106,9 +107,9 @@ export function ruleFor(key: string, world: PermissionConfig, room?: PermissionC
 }
 
 /**
- * The roles of a person, by the traits of their token. `api` makes no role: it comes with one that
- * uses the HTTP API.
- * @returns also the traits that no role has.
+ * Maps the traits of a person's token to roles. The trait `api` is ignored if the person also has a
+ * role, because `api` only adds access to the HTTP API.
+ * @returns the roles, and the traits that belong to no role.
  */
 export function rolesWith(
   traits: readonly string[],
@@ -120,7 +121,7 @@ export function rolesWith(
   return { roles: roles.filter(({ trait }) => trait === null), others };
 }
 
-/** What a moderator does. */
+/** Keys that moderators need. */
 const moderation: readonly PermissionKey[] = [
   "chat.moderate",
   "question.moderate",
@@ -132,7 +133,7 @@ const moderation: readonly PermissionKey[] = [
 
 const moderator: Role = { trait: "moderator" };
 
-/** Whether there is a role Moderator that the rules permit nothing of what moderators do. */
+/** Whether there is a Moderator role to which the rules grant none of the moderator keys. */
 export const isModeratorIdle = (roles: readonly Role[], world: PermissionConfig): boolean =>
   roles.some(({ trait }) => trait === moderator.trait) &&
   !moderation.some((key) => {
@@ -140,7 +141,7 @@ export const isModeratorIdle = (roles: readonly Role[], world: PermissionConfig)
     return ticks !== undefined && isTicked(ticks, moderator);
   });
 
-/** The rules with those rights for the role Moderator. Rules that ticks cannot show stay. */
+/** Grants the moderator keys to the Moderator role. Rules that ticks cannot represent are unchanged. */
 export const withModerator = (world: PermissionConfig, roles: readonly Role[]): PermissionConfig =>
   moderation.reduce((rules, key) => {
     const ticks = ticksOf(ruleFor(key, rules));
@@ -150,8 +151,8 @@ export const withModerator = (world: PermissionConfig, roles: readonly Role[]): 
   }, world);
 
 /**
- * The traits of a person with a role. A person who opens the console also gets `api`, if
- * the rules close the HTTP API to the role alone, and open it to the role with `api`.
+ * Returns the traits of a person with a role. If the person opens the console and the rules require
+ * `api` for the HTTP API, this trait is included.
  */
 export function traitsOfRole(
   { trait }: Role,
@@ -164,17 +165,14 @@ export function traitsOfRole(
   return mayUse(more) ? more : traits;
 }
 
-/**
- * The roles of an event, as they are now. A user who may not see the settings of the world
- * gets the default ones.
- */
+/** An event's current roles. Users who may not see the world's settings get the default roles. */
 export const knownRoles = (session: Session): Readable<readonly Role[]> =>
   readable(defaultRoles, (set) => {
     const load = async () => {
       let state: Parameters<typeof may>[0];
       session.state.subscribe((it) => (state = it))();
       if (!may(state, "world:api") || !may(state, "world:secrets")) return;
-      // The names are for reading only: without an answer, the defaults do.
+      // The names are only for display, so the defaults are good enough on failure.
       const world = await session.api.getWorld().catch(() => undefined);
       if (world) set(rolesOf(world.config["roles"]));
     };
@@ -196,7 +194,7 @@ const about: Readonly<Record<string, Key>> = {
   admin: "roles.hostText",
 };
 
-/** The name of a role, in the organizer's words, or else in the language in use. */
+/** Returns a role's name: the organizer's name for the role, or the default name in the current language. */
 export function roleName({ trait, title }: Role): string {
   if (title !== undefined) return title;
   if (trait === null) return t("roles.guest");
@@ -204,7 +202,7 @@ export function roleName({ trait, title }: Role): string {
   return key ? t(key) : trait;
 }
 
-/** What a role is for. */
+/** Returns a role's description. */
 export function roleText({ trait, title, description }: Role): string {
   if (description !== undefined) return description;
   if (title !== undefined) return "";

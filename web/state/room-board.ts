@@ -9,34 +9,39 @@ export interface RoomRow {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** The types of its modules. */
+  /** The types of the room's modules. */
   readonly types: readonly string[];
-  /** Its own rules; undefined if the reader may not know them. */
+  /** Whether a stream or a frame of the room has no address yet. */
+  readonly lacksAddress: boolean;
+  /** The room's own rules, or undefined if the reader may not see them. */
   readonly rules: PermissionConfig | undefined;
-  /** Its place in the order; undefined if the reader may not know it. */
+  /** Sort position, or undefined if the reader may not see the position. */
   readonly priority: number | undefined;
-  /** The room as people see it; undefined if the reader may not see it. */
+  /** The room as attendees see it, or undefined if the reader may not see the room. */
   readonly sent: SentRoom | undefined;
 }
 
 export interface Rooms {
-  /** In their order; undefined while they are loaded. */
+  /** The rooms in order, or undefined while they are loading. */
   readonly rows: readonly RoomRow[] | undefined;
-  /** The rules of the world; undefined if the reader may not know them. */
+  /** The world's rules, or undefined if the reader may not see them. */
   readonly rules: PermissionConfig | undefined;
   readonly mayReorder: boolean;
   readonly mayCreate: boolean;
-  /** Why the rooms cannot be read; undefined if they can. */
+  /** Why the rooms could not be read, or undefined if they could be read. */
   readonly problem: string | undefined;
 }
 
-/** The fields to read of all rooms, beyond those that the server sends to every viewer. */
-type Settings = Pick<RoomRow, "id" | "name" | "description" | "types"> & {
+/** The fields to read in addition to the fields that the server sends to every viewer. */
+type Settings = Pick<RoomRow, "id" | "name" | "description" | "types" | "lacksAddress"> & {
   rules: PermissionConfig;
   priority: number;
 };
 
-/** Whether everybody can see a room, or only users that a rule admits; unknown without the rules. */
+/**
+ * Returns `all` if everyone can see a room, `some` if a rule restricts who can see it, or undefined
+ * if the rules are unknown.
+ */
 export function audienceOf(
   row: RoomRow,
   world: PermissionConfig | undefined,
@@ -48,7 +53,7 @@ export function audienceOf(
     : "some";
 }
 
-/** An id moved to another place in a list. */
+/** Moves an id to another position in a list. */
 export function moved(ids: readonly string[], id: string, to: number): readonly string[] {
   const others = ids.filter((it) => it !== id);
   if (others.length === ids.length) return ids;
@@ -56,7 +61,7 @@ export function moved(ids: readonly string[], id: string, to: number): readonly 
   return [...others.slice(0, at), id, ...others.slice(at)];
 }
 
-/** The rooms of a world, for hosts. */
+/** A world's rooms, for hosts. */
 export class RoomBoard implements Readable<Rooms> {
   readonly #live: Live;
   readonly #store = writable<Rooms>({
@@ -72,13 +77,13 @@ export class RoomBoard implements Readable<Rooms> {
   #settings: Settings[] | undefined;
   #rules: PermissionConfig | undefined;
   #problem: string | undefined;
-  /** The order that was asked for and is not confirmed yet. */
+  /** The requested order, until the server has confirmed it. */
   #wanted: readonly string[] | undefined;
   #isSending = false;
   #isReading = false;
   #readAgain = false;
 
-  /** @param onProblem takes why an order could not be kept. */
+  /** @param onProblem receives the reason why an order could not be saved. */
   constructor(live: Live, onProblem: (message: string) => void) {
     this.#live = live;
     this.#onProblem = onProblem;
@@ -97,7 +102,7 @@ export class RoomBoard implements Readable<Rooms> {
     this.#ends.forEach((end) => end());
   }
 
-  /** Reads everything again. */
+  /** Reloads the rooms' settings and the world's rules, as far as the user may read them. */
   async refresh(): Promise<void> {
     if (this.#isReading) {
       this.#readAgain = true;
@@ -124,13 +129,24 @@ export class RoomBoard implements Readable<Rooms> {
   }
 
   /**
-   * Moves a room. It is shown there at once, and again where it was if the server
-   * refuses.
-   * @param to its new place, from 0.
+   * Moves a room. The move is shown immediately, and reverted if the server refuses it.
+   * @param to the new position, from 0.
    */
   move(id: string, to: number): void {
     const ids = this.#inOrder().map((row) => row.id);
-    this.#wanted = moved(ids, id, to);
+    this.#reorder(moved(ids, id, to));
+  }
+
+  /** Moves rooms to the beginning or the end, in their present order. */
+  moveToEdge(chosen: ReadonlySet<string>, edge: "first" | "last"): void {
+    const ids = this.#inOrder().map((row) => row.id);
+    const some = ids.filter((id) => chosen.has(id));
+    const others = ids.filter((id) => !chosen.has(id));
+    this.#reorder(edge === "first" ? [...some, ...others] : [...others, ...some]);
+  }
+
+  #reorder(ids: readonly string[]): void {
+    this.#wanted = ids;
     this.#show();
     if (!this.#isSending) void this.#send();
   }
@@ -156,7 +172,7 @@ export class RoomBoard implements Readable<Rooms> {
 
   #show(): void {
     const { state } = this.#live;
-    // Not before it is known whether more can be read than people see.
+    // Show no rows before it is known whether the user can read more than attendees see.
     const isKnown = this.#settings || !may(state, "room:update");
     this.#store.set({
       rows: state && isKnown ? this.#inOrder() : undefined,
@@ -168,7 +184,7 @@ export class RoomBoard implements Readable<Rooms> {
     });
   }
 
-  /** The rows in the order that was asked for, if there is one. */
+  /** The rows, in the requested order if there is one. */
   #inOrder(): RoomRow[] {
     const rows = this.#rows();
     if (!this.#wanted) return rows;
@@ -188,6 +204,7 @@ export class RoomBoard implements Readable<Rooms> {
       name: room.name,
       description: room.description ?? "",
       types: typesOf(room.modules),
+      lacksAddress: lackAddress(room.modules),
       rules: undefined,
       priority: undefined,
       sent: room,
@@ -197,6 +214,22 @@ export class RoomBoard implements Readable<Rooms> {
 
 const typesOf = (modules: readonly { type: string }[]): string[] => modules.map(({ type }) => type);
 
+/** The setting of each type of part without which the part shows nothing. */
+const ADDRESSES: Readonly<Record<string, string>> = {
+  "livestream.native": "hls_url",
+  "livestream.youtube": "ytid",
+  "livestream.iframe": "url",
+  "page.iframe": "url",
+};
+
+const lackAddress = (modules: readonly { type: string; config?: unknown }[]): boolean =>
+  modules.some(({ type, config }) => {
+    const name = ADDRESSES[type];
+    if (name === undefined) return false;
+    const value = (config as Record<string, unknown> | undefined)?.[name];
+    return typeof value !== "string" || value.trim() === "";
+  });
+
 type Listed = Commands["room.config.list"]["result"][number];
 
 const settingsOf = (room: Listed): Settings => ({
@@ -204,6 +237,7 @@ const settingsOf = (room: Listed): Settings => ({
   name: room.name,
   description: room.description,
   types: typesOf(room.module_config),
+  lacksAddress: lackAddress(room.module_config),
   rules: room.trait_grants,
   priority: room.sorting_priority,
 });

@@ -6,11 +6,14 @@ import {
   type RoomDraft,
 } from "../../client/index.js";
 import type { PermissionConfig } from "../../schemas/plain/permissions.js";
+import { roomOf, type RoomTemplate, roomTemplates } from "../../schemas/plain/templates.js";
+import { t } from "../i18n/index.js";
+import { messageOf } from "./session.js";
 
 /** A module as it is stored. */
 export type Module = Record<string, unknown> & { type: string };
 
-/** The editable values of a room. */
+/** A room's editable values. */
 export interface RoomValues {
   name: string;
   description: string;
@@ -19,7 +22,7 @@ export interface RoomValues {
   sorting_priority: number;
   picture: string | null;
   force_join: boolean;
-  /** The present schedule data; null for none. */
+  /** The current schedule data, or null if there is none. */
   schedule_data: Record<string, unknown> | null;
 }
 
@@ -36,7 +39,7 @@ export const fields: readonly Field[] = [
   "schedule_data",
 ];
 
-/** The parts of a form, each with the fields that it shows. */
+/** The form's sections, each with its fields. */
 export const parts = {
   basics: ["name", "description"],
   modules: ["module_config"],
@@ -46,13 +49,13 @@ export const parts = {
 
 export type Part = keyof typeof parts;
 
-/** The messages about submitted values, by dotted path. */
+/** Error messages about submitted values, by dotted path. */
 export type Problems = Readonly<Record<string, readonly string[]>>;
 
-/** How saving ended. */
+/** Outcome of a save. */
 export type Outcome =
   | { readonly is: "saved"; readonly values: RoomValues }
-  /** Another user was faster; nothing was written. */
+  /** Another user changed the room first; nothing was written. */
   | { readonly is: "changed" }
   | { readonly is: "invalid"; readonly problems: Problems };
 
@@ -63,10 +66,10 @@ interface Difference {
   readonly mine: string;
 }
 
-/** How often a room is read again that changes while it is read. */
+/** Maximum number of attempts if a room changes during a read. */
 const TRIES = 5;
 
-/** One room in an editor. It never overwrites changes of another user. */
+/** Edits one room, and never overwrites another user's changes. */
 export class RoomEditor {
   readonly id: string;
   readonly #api: Foyer;
@@ -79,26 +82,26 @@ export class RoomEditor {
     this.id = id;
   }
 
-  /** The values that were loaded or saved last; undefined before. */
+  /** The last loaded or saved values, or undefined before the first load. */
   get values(): RoomValues | undefined {
     return this.#base?.values;
   }
 
-  /** Reads the room; later writes are based on this version. */
+  /** Loads the room. Subsequent writes are based on the loaded version. */
   async load(): Promise<RoomValues> {
     this.#base = await this.#read();
     return this.#base.values;
   }
 
-  /** The present room. Writes are still based on the loaded version. */
+  /** Reads the current room. Writes are still based on the loaded version. */
   async theirs(): Promise<RoomValues> {
     return (await this.#read()).values;
   }
 
   /**
-   * Bases later writes on the present room.
-   * @param values the values of the form.
-   * @returns the same changes, applied to the present room.
+   * Rebases subsequent writes onto the current room.
+   * @param values the form's values.
+   * @returns the user's changes, applied to the current room.
    */
   async keep(values: RoomValues): Promise<RoomValues> {
     const before = this.#base!.values;
@@ -109,11 +112,11 @@ export class RoomEditor {
   async isChanged(): Promise<boolean> {
     const base = this.#base;
     const { etag } = await this.#api.getRoom(this.id);
-    // An answer from before the own save says nothing about others.
+    // A response from before the user's own save reveals nothing about other users' changes.
     return this.#base === base && etag !== base?.etag;
   }
 
-  /** Writes the differences from the loaded values, all or none. */
+  /** Writes either all changes to the loaded values or none of them. */
   async save(values: RoomValues): Promise<Outcome> {
     const base = this.#base!;
     const changes = changed(base.values, values);
@@ -131,7 +134,7 @@ export class RoomEditor {
 
   /**
    * Deletes the room.
-   * @returns whether it is deleted; false if another user changed it.
+   * @returns true if the room was deleted, or false if another user has changed it.
    */
   async remove(): Promise<boolean> {
     try {
@@ -143,7 +146,10 @@ export class RoomEditor {
     }
   }
 
-  /** Both APIs have a part of the room; it must not change in between. */
+  /**
+   * Reads the room. The HTTP API provides the version, and the live connection provides the values,
+   * so the room must not change between the two reads.
+   */
   async #read(): Promise<{ etag: string; values: RoomValues }> {
     for (let tries = 1; ; tries++) {
       const room = await this.#api.getRoom(this.id);
@@ -157,7 +163,7 @@ export class RoomEditor {
 
 const isConflict = (error: unknown): boolean => error instanceof FoyerError && error.status === 412;
 
-/** The messages about the values that were sent; undefined for another error. */
+/** Returns the messages about submitted values, or undefined if the error is not about such values. */
 function problemsOf(error: unknown): Problems | undefined {
   const isInvalid = error instanceof FoyerError && error.status === 400;
   return isInvalid && Object.keys(error.fields).length > 0 ? error.fields : undefined;
@@ -174,7 +180,7 @@ const valuesOf = (settings: Commands["room.config.get"]["result"]): RoomValues =
   schedule_data: settings.schedule_data,
 });
 
-/** A module without `config` is one with an empty one. */
+/** Returns a field's value for comparisons. A missing `config` is equivalent to an empty `config`. */
 const normal = (values: RoomValues, field: Field): unknown =>
   field === "module_config"
     ? values.module_config.map((module) => ({ config: {}, ...module }))
@@ -190,11 +196,11 @@ function changed(before: RoomValues, after: RoomValues): Partial<RoomValues> {
   );
 }
 
-/** Whether two versions differ in something that can be edited. */
+/** Whether two versions differ in any editable field. */
 export const isEdited = (before: RoomValues, after: RoomValues): boolean =>
   fields.some((field) => !agrees(field, before, after));
 
-/** The differences between two versions, field by field. */
+/** Returns the fields that differ between two versions. */
 export const differences = (theirs: RoomValues, mine: RoomValues): Difference[] =>
   fields
     .filter((field) => !agrees(field, theirs, mine))
@@ -203,7 +209,7 @@ export const differences = (theirs: RoomValues, mine: RoomValues): Difference[] 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : value === null ? "" : jsonText(value);
 
-/** The values to fill into the parts of a form that show other values, by part. */
+/** Returns new values by form section, only for the sections that show different values. */
 export function refills(now: RoomValues, next: RoomValues): [Part, Partial<RoomValues>][] {
   const all = Object.entries(parts) as [Part, readonly Field[]][];
   return all
@@ -215,10 +221,10 @@ export function refills(now: RoomValues, next: RoomValues): [Part, Partial<RoomV
 }
 
 /**
- * The values of a form after an answer of the server: fields typed meanwhile stay, and all
- * others take the value of the server.
- * @param sent the values of the form when they were sent.
- * @param open the fields with text that is not in the values yet, as it is no JSON so far.
+ * Merges a server response into a form: fields edited since the request are kept, and all other
+ * fields are replaced.
+ * @param sent the form's values at the time of the request.
+ * @param open fields whose text is not in the values, because the text is not valid JSON yet.
  */
 export function merged(
   now: RoomValues,
@@ -233,7 +239,7 @@ export function merged(
   };
 }
 
-/** The messages about a field and its content, each with the rest of its path. */
+/** Returns the messages about a field and its contents. A message about contents starts with the rest of the path. */
 export const problemsAt = (problems: Problems, path: string): string[] =>
   Object.entries(problems).flatMap(([field, messages]) => {
     if (field === path) return [...messages];
@@ -242,37 +248,79 @@ export const problemsAt = (problems: Problems, path: string): string[] =>
     return messages.map((message) => `${rest}: ${message}`);
   });
 
-/** The kinds of rooms that a new one can be. */
-export const presets = {
-  stage: [
-    { type: "livestream.native", config: { hls_url: "" } },
-    { type: "chat.native", config: { volatile: true } },
-    { type: "question", config: { active: true, requires_moderation: true } },
-    { type: "poll", config: { active: true } },
-  ],
-  chat: [{ type: "chat.native", config: { volatile: false } }],
-  page: [{ type: "page.markdown", config: { content: "" } }],
+/** What a new room can be: made from a template, or of other parts. */
+export const roomKinds = [...roomTemplates, "video", "website", "empty"] as const;
+export type RoomKind = (typeof roomKinds)[number];
+
+const isTemplate = (kind: RoomKind): kind is RoomTemplate =>
+  roomTemplates.some((template) => template === kind);
+
+const otherModules: Record<Exclude<RoomKind, RoomTemplate>, Module[]> = {
   video: [
     { type: "livestream.youtube", config: { ytid: "" } },
     { type: "chat.native", config: { volatile: true } },
   ],
   website: [{ type: "page.iframe", config: { url: "" } }],
   empty: [],
-} as const satisfies Record<string, readonly { type: string; config: Record<string, unknown> }[]>;
-
-export type Preset = keyof typeof presets;
+};
 
 /**
- * A new room.
- * @param priority its place in the order of the rooms.
+ * Returns a new room's draft.
+ * @param priority the room's sort position.
  */
-export const draftOf = (name: string, preset: Preset, priority: number): RoomDraft => ({
+export const draftOf = (name: string, kind: RoomKind, priority: number): RoomDraft => ({
   name,
-  module_config: structuredClone([...presets[preset]]),
+  module_config: isTemplate(kind)
+    ? roomOf(kind, name).module_config
+    : structuredClone(otherModules[kind]),
   sorting_priority: priority,
 });
 
-/** Whether two values of JSON say the same; the order of keys does not matter. */
+/**
+ * Returns a room's parts after a template was applied to it: parts that the room has keep their
+ * settings and their order, and missing ones follow.
+ * @param isExact whether parts that the template lacks are removed.
+ */
+export function withTemplate(
+  modules: readonly Module[],
+  template: RoomTemplate,
+  isExact: boolean,
+): Module[] {
+  const wanted: readonly Module[] = roomOf(template, "").module_config;
+  const isWanted = ({ type }: Module) => wanted.some((it) => it.type === type);
+  const missing = wanted.filter(({ type }) => !modules.some((it) => it.type === type));
+  return [...(isExact ? modules.filter(isWanted) : modules), ...missing];
+}
+
+/**
+ * Changes several rooms, one after another. Changes that others make meanwhile are kept.
+ * @returns the reasons why rooms could not be changed, by room.
+ */
+export async function changeRooms(
+  access: ConstructorParameters<typeof RoomEditor>[0],
+  ids: Iterable<string>,
+  change: (values: RoomValues) => Partial<RoomValues>,
+): Promise<Map<string, string>> {
+  const failures = new Map<string, string>();
+  for (const id of ids) {
+    const editor = new RoomEditor(access, id);
+    try {
+      let outcome: Outcome | undefined;
+      for (let tries = 0; tries < TRIES && (outcome?.is ?? "changed") === "changed"; tries++) {
+        const values = await editor.load();
+        const wanted = { ...values, ...change(values) };
+        outcome = isEdited(values, wanted) ? await editor.save(wanted) : { is: "saved", values };
+      }
+      if (outcome?.is === "invalid") failures.set(id, Object.values(outcome.problems).join(" "));
+      if (outcome?.is === "changed") failures.set(id, t("rooms.changed"));
+    } catch (error) {
+      failures.set(id, messageOf(error));
+    }
+  }
+  return failures;
+}
+
+/** Whether two JSON values are equal, regardless of the order of keys. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || !a || !b) return false;
@@ -287,5 +335,5 @@ export function isSame(a: unknown, b: unknown): boolean {
 const valueIn = (of: object, key: string): unknown =>
   Object.hasOwn(of, key) ? (of as Record<string, unknown>)[key] : undefined;
 
-/** A value of JSON, for people to read. */
+/** Formats a JSON value for display. */
 export const jsonText = (value: unknown): string => JSON.stringify(value, null, 2);

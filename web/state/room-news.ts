@@ -11,43 +11,45 @@ import { may, moduleOf } from "../lib/rights.js";
 import { isUnread } from "./rooms.js";
 import { listingOf } from "./votes.js";
 
-// What happens in the rooms that the user has joined or moderates, while another one is open.
+// News in the rooms that the user has joined or moderates, while another room is open.
 
-/** What is new in a room. */
+/** News in a room. */
 export interface RoomNews {
-  /** How many messages are unread. */
+  /** Number of unread messages. */
   readonly messages: number;
-  /** How many questions wait for the user as a moderator. */
+  /** Number of questions that await the user as a moderator. */
   readonly questions: number;
+  /** Number of messages that await the user as a moderator. */
+  readonly held: number;
 }
 
-/** How many messages are counted; more are "99+". */
-export const MOST_COUNTED = 99;
+/** Number of messages after which counting stops. Pages then show "99+". */
+export const MAX_COUNTED = 99;
 
 /**
- * How often to count. The server reports only the first unread message of a room, and
- * reports questions only to people in the room.
+ * Interval between counts, in milliseconds. The server reports only a room's first unread message,
+ * and reports questions only to people in the room.
  */
 const COUNT_INTERVAL_MS = 30_000;
 
-/** The messages of a room behind a read pointer. */
+/** A room's messages after a read pointer. */
 interface Counted {
   readonly pointer: number;
   readonly unseen: Unseen;
-  /** The last event that was counted. */
+  /** Id of the last event counted. */
   upTo: number;
 }
 
 interface NewsParts {
   readonly live: Live;
-  /** The room that is open: nothing is new there. */
+  /** Returns the id of the open room, which never has news. */
   readonly open: () => string | undefined;
-  /** Nobody looks at a hidden page. */
+  /** Whether the page is hidden. While the page is hidden, nothing is counted. */
   readonly isHidden?: () => boolean;
   readonly pace?: number;
 }
 
-/** What is new in each room, by its id. Rooms without news are left out. */
+/** News by room id. Rooms without news are omitted. */
 export const newsOf = ({
   live,
   open,
@@ -66,7 +68,7 @@ export const newsOf = ({
         known = { pointer, unseen: new Unseen(), upTo: pointer };
         counted.set(id, known);
       }
-      while (known.unseen.count <= MOST_COUNTED) {
+      while (known.unseen.count <= MAX_COUNTED) {
         const page = { channel: id, count: 100, after_id: known.upTo };
         const { results } = await live.call("chat.fetch", page);
         for (const event of results) {
@@ -82,14 +84,19 @@ export const newsOf = ({
       (await live.call("question.list", { room })).filter(({ state }) => state === "mod_queue")
         .length;
 
+    const heldIn = async (room: string): Promise<number> =>
+      (await live.call("chat.held.list", { channel: room })).count;
+
     async function newsIn(room: SentRoom): Promise<RoomNews> {
       const state = live.state!;
       const { id } = room;
       const isMember = state.channels.some((channel) => channel.id === id);
       const moderates = moduleOf(room, "question") && may(room, "room:question.moderate");
+      const decides = moduleOf(room, "chat.native") && may(room, "room:chat.moderate");
       return {
         messages: isMember && isUnread(state, id) ? await messagesIn(state, id) : 0,
         questions: moderates ? await questionsIn(id) : 0,
+        held: decides ? await heldIn(id) : 0,
       };
     }
 
@@ -100,10 +107,10 @@ export const newsOf = ({
       const rooms = live.isConnected && !isHidden() ? live.state?.rooms : [];
       for (const room of rooms ?? []) {
         if (room.id === open()) continue;
-        // A lost right or connection: the next look is soon enough.
+        // If the user has lost a right or the connection, the next count is soon enough.
         const news = await newsIn(room).catch(() => undefined);
         if (now !== turn) return;
-        if (news && news.messages + news.questions > 0) all.set(room.id, news);
+        if (news && news.messages + news.questions + news.held > 0) all.set(room.id, news);
       }
       if (live.isConnected && !isHidden()) set(all);
       timer = setTimeout(() => void look(), pace);
@@ -119,7 +126,7 @@ export const newsOf = ({
     };
   });
 
-/** The messages that arrived while nobody looked, except those that were deleted since. */
+/** Messages that the user has not seen yet, except messages that have been deleted since. */
 export class Unseen {
   readonly #ids = new Set<number>();
 
@@ -127,7 +134,7 @@ export class Unseen {
     return this.#ids.size;
   }
 
-  /** @param me the id of the user, whose own messages are not new to them. */
+  /** @param me the current user's id. The user's own messages are not counted. */
   take(event: SentEvent, me: string | undefined): void {
     const { event_id, event_type, sender, replaces, content } = event;
     if (event_type !== "channel.message") return;
@@ -142,19 +149,24 @@ export class Unseen {
   }
 }
 
-/** What waits in a part of a room. */
+/** Items that await the user in a part of a room. */
 export interface Waiting {
-  /** How many things; 0 for none. */
   readonly count: number;
-  /** Whether they wait for a moderator. */
+  /** Whether the items await the user as a moderator. */
   readonly isTask: boolean;
 }
 
-/** The polls that the user may still vote in. */
+/** Returns the open polls in which the user has not voted. */
 const unvoted = (polls: readonly ListedPoll[]): ListedPoll[] =>
-  polls.filter(({ state, answers = [] }) => state === "open" && answers.length === 0);
+  polls.filter(
+    ({ state, answers = [], value }) =>
+      state === "open" && answers.length === 0 && value === undefined,
+  );
 
-/** The questions in the queue for moderators, and the unanswered ones for all others. */
+/**
+ * Counts the questions in the moderation queue for a moderator. For other users, or if the queue is
+ * empty, counts the unanswered questions.
+ */
 export function unanswered(questions: readonly ListedQuestion[], moderates: boolean): Waiting {
   const queue = questions.filter(({ state }) => state === "mod_queue");
   if (moderates && queue.length > 0) return { count: queue.length, isTask: true };
@@ -162,7 +174,10 @@ export function unanswered(questions: readonly ListedQuestion[], moderates: bool
   return { count: open.length, isTask: false };
 }
 
-/** What waits among the polls of a room. @param roomOf gives its present state. */
+/**
+ * Counts the polls that await the user in a room.
+ * @param roomOf returns the room's current state.
+ */
 const waitingPolls = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
   derived(listingOf(live.polls(roomOf().id)), (listing) => ({
     count:
@@ -170,7 +185,10 @@ const waitingPolls = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
     isTask: false,
   }));
 
-/** What waits among the questions of a room. @param roomOf gives its present state. */
+/**
+ * Counts the questions that await the user in a room.
+ * @param roomOf returns the room's current state.
+ */
 const waitingQuestions = (live: Live, roomOf: () => SentRoom): Readable<Waiting> =>
   derived(listingOf(live.questions(roomOf().id)), (listing) =>
     unanswered(
@@ -179,7 +197,7 @@ const waitingQuestions = (live: Live, roomOf: () => SentRoom): Readable<Waiting>
     ),
   );
 
-/** What waits in the parts of a room, by the types of their modules. */
+/** Counts the items that await the user in a part of a room, by module type. */
 export const waitingIn: Readonly<
   Record<string, (live: Live, roomOf: () => SentRoom) => Readable<Waiting>>
 > = { poll: waitingPolls, question: waitingQuestions };

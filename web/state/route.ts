@@ -1,10 +1,10 @@
 import { readable, type Readable, writable, type Writable } from "svelte/store";
 import type { LiveState, SentRoom } from "../../client/index.js";
 
-/** Which page is shown: the words of the address behind `#/`. */
+/** The current page: the segments of the address after `#/`. */
 export type Route = readonly string[];
 
-/** The route of a `#`, such as `#/rooms/abc`; empty for the first page. */
+/** Parses the route in a URL fragment, such as `#/rooms/abc`. The landing page's route is empty. */
 export function routeOf(hash: string): Route {
   if (!hash.startsWith("#/")) return [];
   return hash
@@ -20,14 +20,17 @@ export function routeOf(hash: string): Route {
     });
 }
 
-/** Whether a route is the host view of a room. */
+/** Whether a route is a room's host view. */
 export const isHostView = ([page, , part]: Route): boolean => page === "rooms" && part === "host";
 
-/** A link to a page within this one. */
+/** Whether a route is the test of a setup for the call of a room. */
+export const isSetup = ([page, , part]: Route): boolean => page === "rooms" && part === "setup";
+
+/** Returns the link to a route. */
 export const linkTo = (...words: string[]): string =>
   `#/${words.map(encodeURIComponent).join("/")}`;
 
-/** The route of a window, as it changes. */
+/** The window's current route. */
 export const routes = (window: Window): Readable<Route> =>
   readable(routeOf(window.location.hash), (set) => {
     const update = () => set(routeOf(window.location.hash));
@@ -36,22 +39,22 @@ export const routes = (window: Window): Readable<Route> =>
     return () => window.removeEventListener("hashchange", update);
   });
 
-/** The place beside the list of rooms. */
+/** Content of the main area, next to the list of rooms. */
 export type Place =
   | { readonly is: "room"; readonly room: SentRoom }
-  /** A room that does not exist, or not for this user. */
+  /** The room does not exist, or the user cannot see it. */
   | { readonly is: "gone" }
-  /** The event has no room. */
+  /** The event has no rooms. */
   | { readonly is: "empty" }
   /** All rooms as cards. */
   | { readonly is: "lobby" }
-  /** The direct messages; `channel` is the conversation that is open. */
+  /** The direct messages; `channel` is the open conversation. */
   | { readonly is: "messages"; readonly channel?: string }
   | { readonly is: "profile" }
-  /** The program, or one session of it. */
+  /** The program, or one of its sessions, or `speakers`. */
   | { readonly is: "program"; readonly session?: string };
 
-/** The place of a route. An invalid route shows the lobby, or the only room. */
+/** Resolves a route. An invalid route shows the lobby, or the only room. */
 export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
   if (page === "profile") return { is: "profile" };
   if (page === "program") {
@@ -68,8 +71,9 @@ export function placeOf([page, id]: Route, rooms: readonly SentRoom[]): Place {
 }
 
 /**
- * The address of the place of a route, if it is not the route itself. The only room keeps
- * its visitors when it is no longer the only one.
+ * Returns the full address of an incomplete route if there is only one room, or undefined
+ * otherwise. The address names the room, so that visitors stay in this room when another room is
+ * added.
  */
 export function addressOf([page, id]: Route, rooms: readonly SentRoom[]): string | undefined {
   const isComplete =
@@ -81,37 +85,37 @@ export function addressOf([page, id]: Route, rooms: readonly SentRoom[]): string
   return isComplete || !first || rooms.length > 1 ? undefined : linkTo("rooms", first.id);
 }
 
-/** The channel that is open in a place; the channel of a room has the room's id. */
+/** Returns the channel that is open, if any. A room's channel has the room's id. */
 export function openChannel(place: Place): string | undefined {
   if (place.is === "room") return place.room.id;
   return place.is === "messages" ? place.channel : undefined;
 }
 
-/** How many mentions and direct messages are new. */
+/** Returns the number of new mentions and direct messages. */
 export const notificationCount = (state: LiveState | undefined): number =>
   Object.values(state?.notificationCounts ?? {}).reduce((sum, count) => sum + count, 0);
 
 /**
- * The title of the window, such as `(3) Hall · Conference`.
- * @param names from the narrowest to the widest; empty ones and repetitions are left out.
+ * Returns the window's title, such as `(3) Hall · Conference`.
+ * @param names from the most specific to the most general. Empty names and duplicates are omitted.
  */
 export function windowTitle(count: number, ...names: (string | undefined)[]): string {
   const title = [...new Set(names)].filter(Boolean).join(" · ");
   return count > 0 ? `(${count}) ${title}` : title;
 }
 
-/** The part of a window that a route needs. */
+/** The part of `Window` that {@link GuardedRoute} uses. */
 export type RouteWindow = Pick<Window, "addEventListener"> & {
   readonly location: Pick<Location, "hash">;
   readonly history: Pick<History, "pushState">;
 };
 
-/** The route of a window, which stays as long as there is something unsaved. */
+/** The window's route, which cannot change while there are unsaved changes. */
 export class GuardedRoute implements Readable<Route> {
   readonly #window: RouteWindow;
   readonly #route: Writable<Route>;
   readonly subscribe: Readable<Route>["subscribe"];
-  /** The route that would lose the user's changes; undefined without one. */
+  /** The requested route that would discard the user's changes, or undefined if there is none. */
   readonly wanted = writable<string | undefined>();
   readonly #unsaved = new Set<() => boolean>();
   #shown: string;
@@ -127,22 +131,22 @@ export class GuardedRoute implements Readable<Route> {
     });
   }
 
-  /** Whether there is something unsaved. */
+  /** Whether there are unsaved changes. */
   get isUnsaved(): boolean {
     return [...this.#unsaved].some((isUnsaved) => isUnsaved());
   }
 
   /**
-   * Asks from now on before changes are lost.
-   * @param isUnsaved whether there are any.
-   * @returns ends it.
+   * Requires confirmation before changes are lost.
+   * @param isUnsaved returns whether there are unsaved changes.
+   * @returns a function that ends the protection.
    */
   protect(isUnsaved: () => boolean): () => void {
     this.#unsaved.add(isUnsaved);
     return () => void this.#unsaved.delete(isUnsaved);
   }
 
-  /** Goes to that route, and loses the changes. */
+  /** Navigates to a route, discarding the changes. */
   leave(wanted: string): void {
     this.#unsaved.clear();
     this.wanted.set(undefined);

@@ -10,17 +10,17 @@ import {
 } from "../../schemas/plain/permissions.js";
 import { textFault, trait as traitText } from "../../schemas/plain/texts.js";
 
-// Rules as the pages show them, by the code that the server uses.
+// Rules for the pages, evaluated by the same code as on the server.
 
 export { fallbackOf, permissionKeys, roomKeys };
 export type { PermissionConfig, PermissionKey, Rule };
 
 export const isRoomKey = (key: string): boolean => (roomKeys as readonly string[]).includes(key);
 
-/** The rules of a new world. */
+/** Returns a new world's rule for a key. */
 export const defaultRule = (key: string): Rule | undefined => defaultPermissionConfig[key];
 
-/** Whether a user holds a key, as the live layer decides it. */
+/** Whether a user holds a key, as decided by the live layer. */
 export const holdsKey = (
   key: PermissionKey,
   traits: readonly string[],
@@ -28,32 +28,32 @@ export const holdsKey = (
   room?: PermissionConfig,
 ): boolean => grants(key, new Set(traits), world, room);
 
-/** All traits that rules ask for, sorted. */
+/** Returns all traits that rules require, sorted. */
 export const traitsIn = (...configs: readonly PermissionConfig[]): string[] =>
   [...new Set(configs.flatMap((it) => Object.values(it).flat(2)))].sort();
 
-/** Whether a text is a trait. */
+/** Whether text is a valid trait. */
 export const isTrait = (text: string): boolean => textFault(traitText, text) === undefined;
 
-/** The traits in a text, which spaces and commas separate. */
+/** Parses traits in text, separated by spaces, commas or `|`. */
 export const traitsOf = (text: string): string[] => text.split(/[\s,|]+/).filter(isTrait);
 
-/** The keys that the console needs, and the keys for editing a room. */
+/** The keys required for the console, and for editing a room. */
 const NEEDED = {
   world: ["world.view", "world.update", "world.secrets", "world.api", "world.feed"],
   room: ["room.view", "room.update"],
 } as const satisfies Record<string, readonly PermissionKey[]>;
 
-/** Rules of the world, and of a room if its rules change. */
+/** The world's rules and, if a room's rules change, the room's rules. */
 type Rules = readonly [world: PermissionConfig, room?: PermissionConfig];
 
-/** The keys for the console that a user would lose by a change. */
+/** Returns the keys that a user would lose by a change, among the keys for the console or for a room's editor. */
 export const lostBy = (traits: readonly string[], before: Rules, after: Rules): PermissionKey[] =>
   NEEDED[after[1] ? "room" : "world"].filter(
     (key) => holdsKey(key, traits, ...before) && !holdsKey(key, traits, ...after),
   );
 
-/** Rules with another one for a key, or without one if it is undefined. */
+/** Returns the rules with a key's rule replaced, or removed if the new rule is undefined. */
 export function withRule(
   rules: PermissionConfig,
   key: string,
@@ -63,7 +63,7 @@ export function withRule(
   return rule ? { ...others, [key]: rule } : others;
 }
 
-/** The rules in a text, or its fault. */
+/** Parses rules from text. Returns undefined if the rules are invalid. */
 export function rulesFrom(text: string): PermissionConfig | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -76,7 +76,7 @@ export function rulesFrom(text: string): PermissionConfig | undefined {
   }
 }
 
-/** The rule in a text; undefined if it is none. */
+/** Parses a rule from text. Returns undefined if the rule is invalid. */
 export function ruleFrom(text: string): Rule | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -94,38 +94,39 @@ const isRule = (value: unknown): value is Rule =>
     ),
   );
 
-// The rooms and rights of users with some traits, by the rules of the server.
+// Rooms and rights of users with given traits, according to the server's rules.
 
-/** The rights of a user in a visible room. */
+/** A right that a user may have in a visible room. */
 export type RoomKey = Exclude<PermissionKey, "room.view">;
 
-/** A room, as far as rights depend on it. */
+/** The parts of a room that rights depend on. */
 export interface RuledRoom {
   readonly id: string;
   readonly name: string;
   readonly rules: PermissionConfig;
-  /** The types of its modules; rights of others mean nothing there. */
+  /** Types of the room's modules. Rights for module types that the room lacks have no meaning there. */
   readonly types?: readonly string[];
 }
 
-/** The modules that rights are about, by the beginnings of their keys. */
+/** The module types that rights apply to, or the beginning of these types, by the prefix of the key. */
 const MODULES: Readonly<Record<string, string>> = {
   chat: "chat.native",
   question: "question",
   poll: "poll",
+  call: "call.",
 };
 
-/** Whether a right means something in a room with these modules. */
+/** Whether a right has a meaning in a room with these modules. */
 const isOf = (key: string, types: readonly string[] | undefined): boolean => {
   const type = MODULES[key.split(".")[0]!];
-  return type === undefined || types === undefined || types.includes(type);
+  return type === undefined || types === undefined || types.some((it) => it.startsWith(type));
 };
 
 /** Whether people with these traits may enter the world. */
 export const entersWorld = (traits: readonly string[], world: PermissionConfig): boolean =>
   holdsKey("world.view", traits, world);
 
-/** The rights of users with these traits in a room; undefined if they do not see it. */
+/** Returns the rights of users with these traits in a room, or undefined if they cannot see the room. */
 export const rightsIn = (
   traits: readonly string[],
   world: PermissionConfig,
@@ -137,7 +138,7 @@ export const rightsIn = (
       )
     : undefined;
 
-/** The visible rooms of users with these traits, with their rights in each. */
+/** Returns the rooms that users with these traits can see, with their rights in each. */
 export const previewOf = <R extends RuledRoom>(
   traits: readonly string[],
   world: PermissionConfig,

@@ -12,13 +12,13 @@ export interface Results {
   readonly is: "searching" | "done" | "failed";
   readonly users: readonly Found[];
   readonly hasMore: boolean;
-  /** Why it failed. */
+  /** The reason for a failure. */
   readonly reason?: string;
 }
 
 const nothing: Results = { is: "searching", users: [], hasMore: false };
 
-/** A search for people by name. Only the answer to the latest question counts. */
+/** Searches for people by name. Only the response to the latest query counts. */
 export class PeopleSearch implements Readable<Results> {
   readonly #live: Live;
   readonly #pause: number;
@@ -36,10 +36,10 @@ export class PeopleSearch implements Readable<Results> {
     this.#pause = pause;
   }
 
-  /** Searches for users whose name contains a text; an empty one finds all. */
+  /** Searches for users whose name contains the given text. Empty text matches all users. */
   search(term: string): void {
     clearTimeout(this.#timer);
-    // Answers to earlier searches are dropped from now on.
+    // From now on, ignore responses to the searches started so far.
     this.#count++;
     this.#timer = setTimeout(() => {
       this.#term = term.trim();
@@ -50,7 +50,7 @@ export class PeopleSearch implements Readable<Results> {
     }, this.#pause);
   }
 
-  /** Gets the next page, or the one that failed. */
+  /** Fetches the next page, or retries the page that failed. */
   async more(): Promise<void> {
     const count = ++this.#count;
     this.#set({ is: "searching", hasMore: false });

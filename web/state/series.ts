@@ -1,37 +1,37 @@
-// Charts over a whole event: values by time, in a number of steps that can be drawn.
+// Charts of a whole event: values over time, in steps coarse enough to draw.
 
 export interface Value {
-  /** In milliseconds since 1970: the beginning of a step. */
+  /** Start of a step, in milliseconds since 1970. */
   readonly at: number;
   readonly value: number;
 }
 
-/** The span of a chart, in milliseconds since 1970, and its steps. */
+/** A chart's time span, in milliseconds since 1970, and its step. */
 export interface Span {
   readonly from: number;
   readonly to: number;
-  /** In milliseconds: whole minutes. */
+  /** In milliseconds; always whole minutes. */
   readonly step: number;
 }
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-/** How many steps a chart has at most. */
+/** Maximum number of steps in a chart. */
 const STEPS = 150;
 
-/** What happened in a room, in a step that begins at `at`. */
+/** A room's activity in the step that starts at `at`. */
 export interface Activity {
   /** In milliseconds since 1970. */
   readonly at: number;
-  /** Null if it is not known, or not for the reader. */
+  /** Null if the number is unknown, or hidden from the reader. */
   readonly people: number | null;
   readonly messages: number | null;
 }
 
 /**
- * The span of an event so far: from an hour before its start to an hour after its end. An event
- * without dates, or one that has not begun, has none.
- * @param event `config.event`, as any JSON.
+ * Returns an event's span so far: from an hour before its start to an hour after its end. Returns
+ * undefined for an event that has no dates or has not begun.
+ * @param event `config.event`, which may be any JSON.
  */
 export function spanOf(
   event: { readonly starts_at?: unknown; readonly ends_at?: unknown },
@@ -49,13 +49,16 @@ function between(from: number, to: number): Span {
   return { from: Math.floor(from / step) * step, to, step };
 }
 
-/** The days in which something happened, from the first to the last; today if nothing ever did. */
+/** Returns the span from the first to the last day with activity, or the last 24 hours if there was no activity. */
 export function livelyDays(days: readonly Activity[], now: number): Span {
   const [first, last] = livelyOf(days) ?? [now - DAY, now - DAY];
   return between(first, Math.min(now, last + DAY));
 }
 
-/** The part of a span in which something happened, with a step before and after; all if nothing did. */
+/**
+ * Returns the part of a span with activity, plus one step before and after, or the whole span if
+ * there was no activity.
+ */
 export function livelyPart(rows: readonly Activity[], span: Span): Span {
   const [first, last] = livelyOf(rows) ?? [span.from, span.to];
   const { step } = span;
@@ -63,7 +66,7 @@ export function livelyPart(rows: readonly Activity[], span: Span): Span {
   return { from: Math.max(span.from, at - step), to: Math.min(span.to, last + 2 * step), step };
 }
 
-/** The first and the last time at which something happened. */
+/** Returns the first and the last time with activity. */
 function livelyOf(rows: readonly Activity[]): [number, number] | undefined {
   let found: [number, number] | undefined;
   for (const { at, people, messages } of rows) {
@@ -73,7 +76,7 @@ function livelyOf(rows: readonly Activity[]): [number, number] | undefined {
   return found;
 }
 
-/** Sums up amounts by the steps of a span. Amounts outside of it are left out. */
+/** Sums amounts per step of a span. Amounts outside the span are ignored. */
 export function summed(
   amounts: Iterable<{ readonly at: number; readonly value: number }>,
   { from, to, step }: Span,
@@ -89,7 +92,7 @@ export function summed(
   return values;
 }
 
-/** The largest value, and when; undefined without one above 0. */
+/** Returns the largest value and its time, or undefined if no value is above 0. */
 export function peakOf(values: readonly Value[]): Value | undefined {
   let peak: Value | undefined;
   for (const it of values) {

@@ -1,32 +1,36 @@
 import { readable, type Readable, writable } from "svelte/store";
 import { Foyer, Live, LiveError, type LiveState, type PublicUser } from "../../client/index.js";
+import { POLL_KINDS } from "../../schemas/plain/polls.js";
+import { type ClosedPhase, CLOSED_PHASES } from "../../schemas/plain/access.js";
+import { t } from "../i18n/index.js";
 import type { Identity } from "./identity.js";
 
-/** Whether there is a connection. Times are in milliseconds. */
+/** State of the connection. Times are in milliseconds. */
 export type Connection =
   | { readonly is: "connecting" }
   | { readonly is: "online" }
-  /** The client tries again at `retryAt`, on the clock of `Date`. */
+  /** The client retries at `retryAt`, on the clock of `Date`. */
   | { readonly is: "offline"; readonly retryAt: number }
-  /** The server turned the client away, or it was closed. */
+  /** The server rejected the client, or the client was closed. */
   | {
       readonly is: "ended";
       readonly code: string;
       /** Whether a moderator banned the user. */
       readonly isBanned?: boolean;
+      /** The phase of the event that keeps the user out. */
+      readonly phase?: ClosedPhase | undefined;
     };
 
-/** The options of a session. */
 interface SessionOptions {
-  /** The address of the server. */
+  /** The server's address. */
   baseUrl: string;
   world: string;
   identity: Identity;
-  /** For tests. */
+  /** Replaces the connection in tests. */
   live?: Live;
 }
 
-/** One visit to a world: the connection and the state behind it. */
+/** A visit to a world: the connection and its state. */
 export class Session {
   readonly live: Live;
   readonly api: Foyer;
@@ -35,7 +39,7 @@ export class Session {
   readonly identity: Identity;
   readonly notices = new Notices();
   readonly people: People;
-  /** The user's view of the world; undefined before the first login. */
+  /** The user's view of the world, or undefined before the first login. */
   readonly state: Readable<LiveState | undefined>;
   readonly connection: Readable<Connection>;
 
@@ -45,18 +49,18 @@ export class Session {
     this.identity = identity;
     const access = { baseUrl, world, ...identity };
     this.api = new Foyer(access);
-    this.live = live ?? new Live(access);
+    this.live = live ?? new Live({ ...access, pollKinds: POLL_KINDS });
     this.people = new People(this.live);
     this.state = stateOf(this.live);
     this.connection = connectionOf(this.live);
   }
 
-  /** Whether the visitor has no name, and sees nothing but the room of a link. */
+  /** Whether the visitor is anonymous, and therefore sees only the room that the visitor's link names. */
   get isAnonymous(): boolean {
     return this.identity.inviteToken !== undefined;
   }
 
-  /** The own user; undefined before the first login. */
+  /** The current user, or undefined before the first login. */
   get me(): PublicUser | undefined {
     return this.live.state?.user;
   }
@@ -66,7 +70,7 @@ export class Session {
   }
 }
 
-/** The state of a client, as it changes. */
+/** A client's current state. */
 const stateOf = (live: Live): Readable<LiveState | undefined> =>
   readable<LiveState | undefined>(live.state, (set) => {
     set(live.state);
@@ -81,32 +85,40 @@ function connectionOf(live: Live): Readable<Connection> {
   );
   live.on("client.closed", ({ code, details }) => {
     const isBanned = details["moderation_state"]?.includes("banned") ?? false;
-    store.set({ is: "ended", code, isBanned });
+    const phase = CLOSED_PHASES.find((it) => details["access"]?.includes(it));
+    store.set({ is: "ended", code, isBanned, phase });
   });
   return { subscribe: store.subscribe };
 }
 
-/** The message of an error, in the server's words, in English. */
-export const messageOf = (error: unknown): string =>
-  error instanceof Error ? error.message : String(error);
+/**
+ * Returns an error's message. Messages from the server are in English, except for those that people
+ * meet in normal use.
+ */
+export const messageOf = (error: unknown): string => {
+  // An answer to a poll is refused as a vote, with the code of the reason in the details.
+  const codes = error instanceof LiveError ? [error.code, ...(error.details["code"] ?? [])] : [];
+  if (codes.includes("chat.blocked_word")) return t("chat.blockedWord");
+  return error instanceof Error ? error.message : String(error);
+};
 
-/** The code of an error of the live client; undefined for another. */
+/** Returns the code of an error from the live client, or undefined for any other error. */
 export const codeOf = (error: unknown): string | undefined =>
   error instanceof LiveError ? error.code : undefined;
 
-/** A short message that disappears by itself. */
+/** A short message to the user. */
 export interface Notice {
   readonly id: number;
   readonly kind: "info" | "error";
   readonly text: string;
-  /** A page within this one that it is about. */
+  /** The route of the page that the notice is about. */
   readonly href?: string;
 }
 
-/** How long a notice stays, in milliseconds. Errors stay until they are closed, or the page changes. */
+/** Duration of an info notice, in milliseconds. Errors stay until they are closed or the page changes. */
 const NOTICE_MS = 2500;
 
-/** The notices of a page. */
+/** A page's notices. */
 export class Notices implements Readable<readonly Notice[]> {
   readonly #all = writable<readonly Notice[]>([]);
   readonly subscribe = this.#all.subscribe;
@@ -121,7 +133,7 @@ export class Notices implements Readable<readonly Notice[]> {
     this.#add("error", text);
   }
 
-  /** Removes all, as they were about another page. */
+  /** Removes all notices, because they are about the previous page. */
   clear(): void {
     this.#all.set([]);
   }
@@ -141,16 +153,16 @@ export class Notices implements Readable<readonly Notice[]> {
   }
 }
 
-/** How many users are asked for at once. */
+/** Maximum number of users per request. */
 const MAX_BATCH_USERS = 100;
 
-/** The users that a page has met, by id. It fetches unknown ones in batches. */
+/** The users that a page has encountered, by id. Unknown users are fetched in batches. */
 export class People implements Readable<ReadonlyMap<string, PublicUser>> {
   readonly #live: Live;
   readonly #known = new Map<string, PublicUser>();
   readonly #store = writable<ReadonlyMap<string, PublicUser>>(this.#known);
   readonly subscribe = this.#store.subscribe;
-  /** The ids that are being fetched, or were fetched in vain. */
+  /** Ids that are being fetched, or that the server did not find. */
   readonly #asked = new Set<string>();
   #wanted: string[] = [];
 
@@ -164,7 +176,7 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
     return this.#known.get(id);
   }
 
-  /** Remembers users that the server has sent. */
+  /** Caches users that the server has sent. */
   add(users: Iterable<PublicUser>): void {
     let isChanged = false;
     for (const user of users) {
@@ -175,7 +187,7 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
     if (isChanged) this.#store.set(this.#known);
   }
 
-  /** Fetches unknown users. */
+  /** Fetches users that have not been cached yet, in the next batch. */
   want(ids: Iterable<string>): void {
     for (const id of ids) {
       if (this.#known.has(id) || this.#asked.has(id)) continue;
@@ -193,7 +205,7 @@ export class People implements Readable<ReadonlyMap<string, PublicUser>> {
         const found = await this.#live.call("user.fetch", { ids: batch });
         this.add(Object.values(found as Record<string, PublicUser>));
       } catch {
-        // Without a connection; the next that wants them asks again.
+        // Without a connection, the next request for these users retries.
         batch.forEach((id) => this.#asked.delete(id));
       }
     }

@@ -1,20 +1,20 @@
 import type { PageConfig } from "../lib/page.js";
 import type { Shelf } from "../lib/storage.js";
 
-/** Why a sign-in by a provider failed, as the server says in the address: `?sign-in=…`. */
+/** Reasons why a provider's sign-in failed, as the server reports them in the address: `?sign-in=…`. */
 export const problems = ["denied", "expired", "unavailable", "failed"] as const;
 
 export type Problem = (typeof problems)[number];
 
-/** The failure in an address; undefined for none. */
+/** Returns the failure reported in an address, or undefined if there is none. */
 export function problemIn(search: string): Problem | undefined {
   const code = new URLSearchParams(search).get("sign-in");
   return problems.find((it) => it === code);
 }
 
 /**
- * The address at which a sign-in by a provider begins. It leads back to this page.
- * @param address the one of this page.
+ * Returns the address at which a provider's sign-in starts. The sign-in leads back to this page.
+ * @param address this page's address.
  */
 export function signInAddress(
   { world }: PageConfig,
@@ -29,19 +29,19 @@ export function signInAddress(
   return `${baseUrl}w/${world}/sign-in/${id}/?to=${to}`;
 }
 
-/** Where the time of the last automatic sign-in is kept. */
+/** Shelf key for the time of the last automatic sign-in. */
 const keyOf = (world: string) => `foyer:${world}:sign-in`;
 
-/** How long until a page may redirect to a provider again. */
+/** Minimum interval between automatic redirects to a provider, in milliseconds. */
 const REDIRECT_INTERVAL_MS = 60_000;
 
 /**
- * The provider to which a page leads by itself: the only one of an event that is closed to guests.
- * It does so only once, also if the person comes back without a token, or with one
- * that is refused.
+ * Returns the provider to redirect to automatically: the only provider of an event that is closed
+ * to guests. A redirect happens at most once per interval, even if the person returns without a
+ * token or with a token that is refused.
  * @param now in milliseconds since 1970.
  */
-export function providerToLeadTo(
+export function autoRedirectProvider(
   page: PageConfig,
   search: string,
   shelf: Pick<Shelf, "getItem" | "setItem">,

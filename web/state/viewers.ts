@@ -2,20 +2,20 @@ import { type Readable, writable } from "svelte/store";
 import { type Live, type LiveError, persist, type PublicUser } from "../../client/index.js";
 import { codeOf } from "./session.js";
 
-/** The presence in a room, as a user in it sees it. */
+/** Presence in a room, as a user in it sees it. */
 export interface Presence {
-  /** Why the room cannot be entered, as a code; undefined as long as it can. */
+  /** The error code if the room cannot be entered. */
   readonly lost?: string;
   /**
-   * The viewers, in the order of their coming; undefined without `room.viewers`, and before
-   * the server's answer.
+   * The viewers, in the order in which they entered. Undefined for users without `room.viewers`,
+   * and until the server has responded.
    */
   readonly viewers?: readonly PublicUser[];
 }
 
 /**
- * A stay in a room: enters it, after each reconnection too, and keeps the list of viewers.
- * As a store it gives the presence. Use {@link visit}.
+ * A stay in a room: enters the room, enters it again after each reconnection, and maintains the
+ * list of viewers. As a store, the stay provides the presence. Use {@link visit}.
  */
 export class Visit implements Readable<Presence> {
   readonly #live: Live;
@@ -52,20 +52,19 @@ export class Visit implements Readable<Presence> {
     this.enter();
   }
 
-  /** Enters, or fetches the viewers again after the user got the right to see them. */
+  /** Enters the room. If the user is inside already, re-fetches the viewers, which a new permission may show. */
   enter(): void {
     void this.#enter();
   }
 
-  /** Leaves the room. */
   leave(): void {
     this.#isOver = true;
     for (const end of this.#ends) end();
-    // A room that is not left costs a few frames, until the connection ends.
+    // If the command fails, the server only sends a few unneeded frames until the connection ends.
     this.#live.call("room.leave", { room: this.#room }).catch(() => {});
   }
 
-  /** @param refusal why the client could not enter after a reconnection. */
+  /** @param refusal why the client could not re-enter after a reconnection. */
   async #enter(refusal?: LiveError): Promise<void> {
     if (this.#isEntering || this.#isOver) return;
     this.#isEntering = true;
@@ -96,7 +95,7 @@ export class Visit implements Readable<Presence> {
     }
   }
 
-  /** A user with two browsers enters twice, but is listed once. */
+  /** A user with two browsers enters twice but is listed once. */
   #set(viewers: readonly PublicUser[]): void {
     this.#viewers = new Map(viewers.map((user) => [user.id, user]));
     this.#store.set({ viewers: [...this.#viewers.values()] });
@@ -109,8 +108,8 @@ const stays = sharing(
 );
 
 /**
- * Enters a room for a part of the page. All parts share one stay, which ends when the
- * last of them has released it.
+ * Enters a room for a part of the page. All parts share one stay, which ends when the last part
+ * releases it.
  * @returns the stay, and a function that releases it.
  */
 export function visit(live: Live, room: string): { visit: Visit; release: () => void } {
@@ -119,8 +118,8 @@ export function visit(live: Live, room: string): { visit: Visit; release: () => 
 }
 
 /**
- * Shares what several parts of a page need of one room. The first part that asks makes it;
- * it ends when the last one has released it.
+ * Shares a room's resource among several parts of a page. The resource is created for the first
+ * part and ended when the last part releases it.
  */
 export function sharing<T>(
   make: (live: Live, room: string) => T,

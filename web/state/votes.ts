@@ -1,21 +1,22 @@
 import { readable, type Readable, writable, type Writable } from "svelte/store";
-import type { Polls } from "../../client/index.js";
+import type { Polls, PollVote } from "../../client/index.js";
 import { t } from "../i18n/index.js";
 import type { Shelf } from "../lib/storage.js";
 import { codeOf, messageOf, type Session } from "./session.js";
 
-// The common parts of questions and polls.
+// Shared by questions and polls.
 
-/** A list of a room's items, as far as it is known. */
+/** State of a room's list of items. */
 export type Listing<T> =
   | { readonly is: "loading" }
   | { readonly is: "known"; readonly items: readonly T[] }
-  /** The server ended it, for a reason that it names by a code. */
+  /** The server ended the list; `code` is the reason. */
   | { readonly is: "lost"; readonly code: string };
 
 /**
- * The lists that an iteration gives. It begins with the first subscriber, and ends with
- * the last one. After an interruption it loads again.
+ * Returns a store of the latest list from an iterable. The iteration starts with the first
+ * subscriber and ends when the last subscriber leaves. A subscriber after that starts a new
+ * iteration.
  */
 export const listingOf = <T>(lists: AsyncIterable<readonly T[]>): Readable<Listing<T>> =>
   readable<Listing<T>>({ is: "loading" }, (set) => {
@@ -41,18 +42,16 @@ export const listingOf = <T>(lists: AsyncIterable<readonly T[]>): Readable<Listi
     };
   });
 
-/**
- * The user's changes that the server has not confirmed yet, by the id of the item: pages show
- * them at once.
- */
+/** The user's changes that the server has not confirmed yet, by item id. Pages show such changes immediately. */
 export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
   readonly #store = writable<ReadonlyMap<string, V>>(new Map());
   readonly subscribe = this.#store.subscribe;
   readonly #last = new Map<string, object>();
 
   /**
+   * Shows a change until its work has settled.
    * @param work makes the change.
-   * @throws the error of the work, after the change is dropped.
+   * @throws any error that `work` throws, after the change has been dropped.
    */
   async want(id: string, value: V, work: () => Promise<unknown>): Promise<void> {
     const own = {};
@@ -61,7 +60,7 @@ export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
     try {
       await work();
     } finally {
-      // A later wish for the same thing counts instead.
+      // A later change to the same item takes precedence.
       if (this.#last.get(id) === own) {
         this.#last.delete(id);
         this.#change((all) => all.delete(id));
@@ -79,9 +78,10 @@ export class Intents<V> implements Readable<ReadonlyMap<string, V>> {
 }
 
 /**
- * A draft of the user, which outlives a closed page.
- * @param read parses the stored value, which may be anything; undefined for none.
- * @param empty the initial value; it is not stored.
+ * Returns a store of a user's draft, which outlives the page.
+ * @param read parses the stored value, which may be anything, and returns undefined if the value is
+ * invalid.
+ * @param empty the initial value, which is not stored.
  */
 export function kept<T>(
   shelf: Shelf,
@@ -114,7 +114,7 @@ function readKept<T>(text: string | null, read: (value: unknown) => T | undefine
   }
 }
 
-/** A text that was kept. */
+/** Parses stored text. */
 export const asText = (value: unknown): string | undefined =>
   typeof value === "string" ? value : undefined;
 
@@ -123,19 +123,21 @@ export const isUnsure = (error: unknown): boolean =>
   ["client.disconnected", "client.timeout", "server.doubtful"].includes(codeOf(error) ?? "");
 
 /**
- * The user's votes in the polls of a room. `wishes` has what the server has not confirmed yet.
- * A refusal becomes a notice.
+ * Casts the user's votes in a room's polls. `wishes` contains the votes that the server has not
+ * confirmed yet. A refusal is shown as a notice.
  */
 export function votingIn(session: Session, polls: Polls) {
-  const wishes = new Intents<readonly string[]>();
+  const wishes = new Intents<PollVote>();
   return {
     wishes,
-    /** @param options none withdraws the vote. */
-    async vote(id: string, options: readonly string[]): Promise<void> {
+    /** @returns whether the server accepted the vote. */
+    async vote(id: string, vote: PollVote): Promise<boolean> {
       try {
-        await wishes.want(id, options, () => polls.vote(id, options));
+        await wishes.want(id, vote, () => polls.vote(id, vote));
+        return true;
       } catch (error) {
         session.notices.error(t("common.failed", { reason: messageOf(error) }));
+        return false;
       }
     },
   };

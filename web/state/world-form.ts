@@ -1,14 +1,14 @@
 import { webAddress } from "../lib/addresses.js";
 import type { Values } from "./draft.js";
 
-// The checks of the form of a world before a request. The server stores any config, so a
-// wrong value there would only show later, to the attendees.
+// Validates a world's form before a request. The server stores any config, so attendees would be
+// the first to notice a wrong value.
 
-/** The fault of a value; `world.fault…` in i18n has a sentence for each. */
+/** The fault of a value; `world.fault…` in i18n has a message for each fault. */
 export type WorldFault =
   "Empty" | "Domain" | "Locale" | "Timezone" | "Number" | "Color" | "Fields" | "Link";
 
-/** A question of the profile that the people of a world fill in. */
+/** A profile question that a world's users answer. */
 export interface ProfileField {
   id: string;
   label?: string;
@@ -57,7 +57,7 @@ function optional(check: (value: unknown) => true | WorldFault): Check {
   };
 }
 
-/** The faults of changed values, by name. */
+/** Returns the faults of changed values, by name. */
 export const worldFaults = (
   values: Values,
   changed: readonly string[],
@@ -86,16 +86,16 @@ function isTimezone(value: unknown): boolean {
   }
 }
 
-/** The text of a text or a number; empty for any other value. */
+/** Converts a string or a number to text. Returns an empty string for any other value. */
 export const textOf = (value: unknown): string =>
   typeof value === "string" || typeof value === "number" ? String(value) : "";
 
-/** The object in a value; empty for any other value, as the API stores any JSON. */
+/** Returns a value if it is an object, or an empty object otherwise, because the API stores any JSON. */
 export const objectOf = (value: unknown): Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
     ? (value as Record<string, unknown>)
     : {};
 
-/** The objects in a list. */
+/** Returns a list's items as objects, or an empty list if the value is not a list. */
 export const objectsOf = (value: unknown): Record<string, unknown>[] =>
   Array.isArray(value) ? value.map(objectOf) : [];

@@ -1,6 +1,7 @@
 import { readable, type Readable } from "svelte/store";
 import type { Commands, Foyer, Live, Versioned, World, WorldChanges } from "../../client/index.js";
-import { given } from "../../schemas/plain/given.js";
+import { accessOf } from "../../schemas/plain/access.js";
+import { definedFields } from "../../schemas/plain/given.js";
 import type { PageConfig, Theme } from "../lib/page.js";
 import { may } from "../lib/rights.js";
 import { Conflict, type Snapshot, type Source, type Values } from "./draft.js";
@@ -8,17 +9,16 @@ import { holdsKey, type PermissionConfig } from "./rules.js";
 import { codeOf, type Session } from "./session.js";
 import { objectOf } from "./world-form.js";
 
-// The settings of a world, and its rules, as values of a draft. The keys that sign
-// tokens are never among them.
+// A world's settings and rules as a draft's values. The values never include the keys that sign
+// tokens.
 
-/** The part of the HTTP API that is used. */
 type WorldApi = Pick<Foyer, "getWorld" | "updateWorld">;
 type Calls = Pick<Live, "call">;
 type Settings = Commands["world.config.get"]["result"];
 
 const CONFIG = "config.";
 
-/** The settings of `world.config.get` that the console shows; the others stay as they are. */
+/** Settings of `world.config.get` that the console shows. The other settings are left unchanged. */
 const LIVE = [
   "theme",
   "locale",
@@ -30,14 +30,14 @@ const LIVE = [
   "onsite_traits",
 ] as const;
 
-/** The settings of a world over HTTP, each one a value such as `config.theme`. */
+/** A world's settings over HTTP, each as a value such as `config.theme`. */
 export const worldSettings = (api: WorldApi): Source => ({
   read: async () => settingsOf(await api.getWorld()),
   async write(values, changed, version) {
     const changes: Record<string, unknown> = {};
     for (const name of changed) {
       if (!name.startsWith(CONFIG)) changes[name] = values[name];
-      // The API replaces a config as a whole. Without JWT_secrets, the keys stay.
+      // The API replaces the whole config. Omitting JWT_secrets preserves the keys.
       else changes["config"] ??= configOf(values);
     }
     return settingsOf(await api.updateWorld(changes, { ifMatch: version }));
@@ -49,11 +49,11 @@ function settingsOf({ title, domain, config, etag }: Versioned<World>): Snapshot
   return { values: { title, domain, ...valuesOf(settings) }, version: etag };
 }
 
-/** A config as values of a draft. */
+/** Converts a config to a draft's values. */
 export const valuesOf = (config: Values): Values =>
   Object.fromEntries(Object.entries(config).map(([key, value]) => [CONFIG + key, value]));
 
-/** The config in the values of a draft. */
+/** Extracts the config from a draft's values. */
 export const configOf = (values: Values): Values =>
   Object.fromEntries(
     Object.entries(values).flatMap(([name, value]) =>
@@ -61,7 +61,7 @@ export const configOf = (values: Values): Values =>
     ),
   );
 
-/** The settings of a world over the live connection, for users who may not see its keys. */
+/** A world's settings over the live connection, for users who may not see its keys. */
 export function liveSettings(live: Calls): Source {
   const shown = ({ title, ...settings }: Settings): Values => ({
     title,
@@ -75,8 +75,8 @@ export function liveSettings(live: Calls): Source {
 }
 
 /**
- * Reads and writes some settings over the live connection. The version of a snapshot is their
- * values: the server writes only if these are still the present ones.
+ * Reads and writes settings over the live connection. A snapshot's version is its values: the
+ * server writes only if these values are still current.
  */
 function liveSource(
   live: Calls,
@@ -107,17 +107,20 @@ function liveSource(
   };
 }
 
-/** The name of the value that holds the roles. No permission key is a single word. */
+/**
+ * Name of the value that holds the roles. No permission key is a single word, so the name cannot
+ * clash with a key.
+ */
 export const ROLES = "roles";
 
-/** The rules of a world over HTTP, by key, and `config.roles`. */
+/** A world's rules over HTTP, by key, along with `config.roles`. */
 export const worldRules = (api: WorldApi): Source => ({
   read: async () => rulesOf(await api.getWorld()),
   async write(values, changed, version) {
     const { [ROLES]: roles, ...rules } = values;
     const changes: WorldChanges = {};
     if (changed.some((name) => name !== ROLES)) {
-      changes.permission_config = given(rules) as PermissionConfig;
+      changes.permission_config = definedFields(rules) as PermissionConfig;
     }
     if (changed.includes(ROLES)) {
       const { config, etag } = await api.getWorld();
@@ -129,17 +132,17 @@ export const worldRules = (api: WorldApi): Source => ({
   },
 });
 
-/** The rules among the values of a draft. */
+/** Extracts the rules from a draft's values. */
 export const rulesIn = (values: Values = {}): PermissionConfig => {
   const { [ROLES]: _, ...rules } = values;
-  return given(rules) as PermissionConfig;
+  return definedFields(rules) as PermissionConfig;
 };
 
-/** The rules of a world over the live connection. */
+/** A world's rules over the live connection. */
 export const liveRules = (live: Calls): Source =>
   liveSource(live, ({ trait_grants }) => ({ trait_grants }), {
     valuesOf: ({ trait_grants }) => trait_grants as Values,
-    patchOf: (values) => ({ trait_grants: given(values) }),
+    patchOf: (values) => ({ trait_grants: definedFields(values) }),
   });
 
 const rulesOf = ({
@@ -151,33 +154,34 @@ const rulesOf = ({
   version: etag,
 });
 
-/** What an event looks like, and whether guests may enter it. */
+/** An event's appearance, and whether guests may enter it. */
 export interface Look {
   readonly theme: Theme;
   readonly isOpen: boolean;
+  readonly isPublished: boolean;
 }
 
-/** How long a read that failed waits for its second try, in milliseconds. */
+/** Delay before a failed read is retried, once, in milliseconds. */
 const RETRY_DELAY_MS = 3000;
 
 const looks = new WeakMap<Session, Readable<Look>>();
 
 /**
- * The look of an event: as the page came with it, then as changes make it. Users without the right
- * to read the settings keep the look that came with the page.
+ * Returns an event's look: initially the look in the page's configuration, then the current look
+ * after each change. Users without the right to read the settings keep the initial look.
  */
 export function lookOf(session: Session, page: PageConfig): Readable<Look> {
   const known = looks.get(session);
   if (known) return known;
-  // The page names the title only if guests may see the event.
-  const first = { theme: page.theme, isOpen: page.title !== null };
+  // The page includes the title only if guests may see the event.
+  const first = { theme: page.theme, isOpen: page.title !== null, isPublished: true };
   const look = readable<Look>(first, (set) => {
     let begun = 0;
     const read = async (isSecond = false) => {
       if (!may(session.live.state, "world:api")) return;
       const mine = ++begun;
       const world = await session.api.getWorld().catch(() => undefined);
-      // The answer to a later read is newer.
+      // A later read supersedes this one.
       if (mine !== begun) return;
       if (!world) {
         const again = () => mine === begun && void read(true);
@@ -185,8 +189,9 @@ export function lookOf(session: Session, page: PageConfig): Readable<Look> {
         return;
       }
       const theme = objectOf(world.config["theme"]) as Theme;
-      const isOpen = holdsKey("world.view", [], world.permission_config);
-      set({ theme, isOpen });
+      const isPublished = accessOf(world.config).published;
+      const isOpen = isPublished && holdsKey("world.view", [], world.permission_config);
+      set({ theme, isOpen, isPublished });
     };
     const stop = session.live.on("world.changed", () => void read());
     return () => {

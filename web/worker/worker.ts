@@ -1,13 +1,13 @@
-// The service worker of an event. It shows messages of push services while the page is closed, and
-// keeps the shell of the page (its HTML and its own files, and nothing that people wrote) for times
-// without a network. It is a classic script: it imports nothing.
+// An event's service worker. It shows push messages while the page is closed, and caches the page's
+// shell (its HTML and its own files, but nothing that people wrote) for offline use. It is a
+// classic script, so it cannot import anything.
 
-/** An event that the browser waits for. */
+/** An event during which the browser keeps the worker alive: `ExtendableEvent`. */
 interface Lasting extends Event {
   waitUntil(work: Promise<unknown>): void;
 }
 
-/** What this file uses of the globals of a worker: the types of pages lack them. */
+/** The worker globals that this file uses, which the DOM types lack. */
 interface Scope {
   readonly registration: ServiceWorkerRegistration;
   readonly clients: {
@@ -48,10 +48,10 @@ const worker = self as unknown as Scope;
 const { scope } = worker.registration;
 const SHELL = `foyer-shell:${scope}`;
 
-/** The build puts a hash of the content into the name: such a file never changes. */
+/** The build puts a content hash into the name, so these files never change. */
 const HASHED = /\/web\/[\w-]+-[\w-]{8}\.\w+$/;
 
-/** The page itself, without anything in its address. */
+/** Whether an address is the page itself, apart from the URL fragment. */
 const isPage = (url: string) => url.split("#")[0] === scope;
 
 const isOwnFile = (url: string) => new URL(url).origin === location.origin && HASHED.test(url);
@@ -69,12 +69,12 @@ worker.addEventListener("fetch", (event) => {
   }
 });
 
-/** The page of the server, or the kept one while the server cannot be reached. */
+/** Fetches the page, or returns the cached page if the server is unreachable. */
 async function page(request: Request): Promise<Response> {
   const kept = () => caches.open(SHELL).then((cache) => cache.match(scope));
   try {
     const response = await fetch(request);
-    // A proxy answers so while the server is away.
+    // Proxies respond like this while the server is down.
     return (response.status >= 502 && (await kept())) || response;
   } catch (error) {
     const response = await kept();
@@ -83,7 +83,7 @@ async function page(request: Request): Promise<Response> {
   }
 }
 
-/** A file, which is kept once it was asked for. */
+/** Returns a file from the cache. On first use, the file is fetched and cached. */
 async function file(request: Request): Promise<Response> {
   const cache = await caches.open(SHELL);
   const kept = await cache.match(request.url);
@@ -98,7 +98,7 @@ worker.addEventListener("message", (event) => {
   if (Array.isArray(shell)) event.waitUntil(keep(shell.map(String)));
 });
 
-/** Keeps the page and its files, and removes the files of other versions. */
+/** Caches the page and its files, and removes the files of outdated versions. */
 async function keep(urls: readonly string[]): Promise<void> {
   const cache = await caches.open(SHELL);
   const response = await fetch(scope, { headers: { accept: "text/html" } });
@@ -117,7 +117,7 @@ async function keep(urls: readonly string[]): Promise<void> {
   await Promise.allSettled([...new Set(missing)].map((url) => cache.add(url)));
 }
 
-/** The windows of this event. */
+/** Returns the event's open windows. */
 const tabs = async (): Promise<readonly Tab[]> => {
   const all = { type: "window", includeUncontrolled: true };
   return (await worker.clients.matchAll(all)).filter(({ url }) => url.startsWith(scope));
@@ -138,7 +138,7 @@ async function show({ title, body, url, tag }: Record<string, unknown>): Promise
     tag: name,
     dir: "auto",
     icon: `${scope}icon.svg`,
-    data: new URL(String(url), scope).hash,
+    data: addressOf(String(url)),
   });
 }
 
@@ -148,13 +148,27 @@ worker.addEventListener("notificationclick", (event) => {
   event.waitUntil(open(String(notification.data)));
 });
 
-/** Shows a place of the event in a window that is open, or in a new one. */
-async function open(hash: string): Promise<void> {
-  const [tab] = await tabs();
+/** Whether an address is that of the event's console. */
+const isConsole = (url: string) => new URL(url).pathname.endsWith("/console");
+
+/**
+ * Returns the address of a notification's target, below this worker's own path: a proxy may serve
+ * the event elsewhere than the server thinks.
+ */
+function addressOf(url: string): string {
+  const { href, pathname, hash } = new URL(url, scope);
+  if (!isConsole(href)) return scope + hash;
+  return new URL(/\/w\/[^/]+\/$/.test(scope) ? "console" : pathname.slice(1), scope).href + hash;
+}
+
+/** Opens an address of the event or its console in an existing window of it, or in a new window. */
+async function open(address: string): Promise<void> {
+  const [, hash = ""] = address.split("#");
+  const tab = (await tabs()).find(({ url }) => isConsole(url) === isConsole(address));
   if (!tab) {
-    await worker.clients.openWindow(scope + hash);
+    await worker.clients.openWindow(address);
     return;
   }
-  tab.postMessage({ open: hash });
+  tab.postMessage({ open: `#${hash}` });
   await tab.focus();
 }

@@ -18,10 +18,6 @@ import { isTime, listPage, malformed, type ObjectPage } from "./listing.js";
 import { readingClient, statusOf, toStoreError, writingClient } from "./s3-client.js";
 import { upload } from "./upload.js";
 
-/**
- * A public address of an object.
- * @param seconds for how long; less if the credentials end before.
- */
 async function signedLink(
   client: S3Client,
   object: GetObjectCommandInput,
@@ -29,7 +25,7 @@ async function signedLink(
 ): Promise<FileLink> {
   const { config } = client;
   const { expiration } = await config.credentials();
-  // The client has learned by how much the clock of the server differs.
+  // The client measures the clock skew between this machine and the server.
   const now = Date.now() + config.systemClockOffset;
   const left = expiration ? (expiration.getTime() - now) / 1000 : Infinity;
   const expiresIn = Math.max(1, Math.floor(Math.min(seconds, left)));
@@ -40,10 +36,10 @@ async function signedLink(
 }
 
 /**
- * Makes requests with a deadline, in case the server hangs.
- * @param requests get a signal that aborts them.
- * @param deadline how long they may take together, in milliseconds.
- * @throws what `requests` throws, or an error with the name `TimeoutError`.
+ * Runs requests with a deadline, in case the server hangs.
+ * @param requests receives a signal that aborts the requests.
+ * @param deadline total time for all requests, in milliseconds.
+ * @throws any error that `requests` throws, or an error named `TimeoutError`.
  */
 async function withDeadline<T>(
   requests: (signal: AbortSignal) => Promise<T>,
@@ -51,8 +47,8 @@ async function withDeadline<T>(
 ): Promise<T> {
   const ending = new AbortController();
   let timer: NodeJS.Timeout | undefined;
-  // Not AbortSignal.timeout, which would also end a stream that was opened. The
-  // client ignores the signal while it looks for credentials.
+  // AbortSignal.timeout would also abort a stream that is already open. The race is needed because
+  // the client ignores the signal while resolving credentials.
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
       ending.abort();
@@ -68,17 +64,18 @@ async function withDeadline<T>(
   }
 }
 
-/** How long the next bytes of a file may take. */
+/** Timeout for the next chunk of a file, while the client is reading. */
 const READ_TIMEOUT_MS = 10_000;
 
 /**
- * Passes bytes on as the client reads them. The stream fails if they end early, or stop
- * coming. Time in which the client does not read does not count.
+ * Streams bytes at the client's pace. Fails if the body ends early or stalls. Time during which the
+ * client is not reading does not count as a stall.
  * @param length the expected number of bytes.
  */
-export function exactly(body: Readable, length: number): Readable {
+export function withExactLength(body: Readable, length: number): Readable {
   const bytes = Readable.from(bytesOf(body, length), { objectMode: false });
-  // The generator may be waiting for bytes, and sees the end only after them.
+  // Otherwise a generator that is waiting for a chunk would notice the close only once the chunk
+  // arrives.
   return bytes.once("close", () => body.destroy());
 }
 
@@ -106,13 +103,13 @@ async function* bytesOf(body: Readable, length: number): AsyncGenerator<Uint8Arr
   if (left !== 0) throw new Error("The file ended early.");
 }
 
-/** How long a request without a file may take with its repetition. */
+/** Timeout for a request without a file body, including its retry. */
 const REQUEST_TIMEOUT_MS = 4000;
 
-/** How long a page of a list may take: some servers read many folders for it. */
+/** Timeout for one page of a listing. Some servers read many folders to build a page. */
 const LIST_TIMEOUT_MS = 20_000;
 
-/** The most bytes of an object that is read as a text: the keys of a world with 100,000 files. */
+/** The maximum size of an object read as text, in bytes: enough for the keys of a world with 100,000 files. */
 const MAX_TEXT = 64 * 1024 * 1024;
 
 export interface ObjectHead {
@@ -122,8 +119,8 @@ export interface ObjectHead {
 }
 
 /**
- * The requests that are made to a bucket. Each has an end, also if the server hangs.
- * All throw {@link StoreError} `unusable` or `full`.
+ * Wraps the requests to a bucket. Each request times out if the server hangs. If a request fails,
+ * the method throws a {@link StoreError} `unusable` or `full`.
  */
 export class ObjectBucket {
   readonly #options: BucketOptions;
@@ -138,7 +135,7 @@ export class ObjectBucket {
     this.#reads = readingClient(options);
   }
 
-  /** @returns undefined if there is no such object. */
+  /** @returns undefined if the object does not exist. */
   async head(key: string): Promise<ObjectHead | undefined> {
     return this.#run(async (abortSignal) => {
       const command = new HeadObjectCommand(this.#at(key));
@@ -146,7 +143,7 @@ export class ObjectBucket {
         .send(command, { abortSignal })
         .catch(async (error: unknown) => {
           if (statusOf(error) !== 404) throw error;
-          // The answer has no body, so it does not tell a missing bucket from a missing object.
+          // HEAD responses have no body, so a 404 may mean a missing bucket or a missing object.
           const bucket = new HeadBucketCommand({ Bucket: this.#name });
           await this.#reads.send(bucket, { abortSignal });
           return undefined;
@@ -159,9 +156,9 @@ export class ObjectBucket {
   }
 
   /**
-   * Opens a part of an object.
-   * @returns its bytes, as a stream that fails if they end early or stop coming;
-   *   undefined if there is no such object.
+   * Opens a byte range of an object.
+   * @returns a stream that fails if the bytes end early or stall, or undefined if the object does
+   * not exist.
    */
   async read(key: string, { start, end }: ByteRange): Promise<Readable | undefined> {
     if (end < start) return Readable.from([]);
@@ -171,7 +168,7 @@ export class ObjectBucket {
       try {
         const got = await this.#reads.send(command, { abortSignal });
         const { Body, ContentLength: length } = got;
-        // A server that does not know ranges sends the whole object.
+        // A server without range support sends the whole object.
         const isPart = length !== undefined && length <= end - start + 1;
         if (Body instanceof Readable && isPart) return Body;
         if (Body instanceof Readable) Body.destroy();
@@ -182,10 +179,10 @@ export class ObjectBucket {
         throw error;
       }
     });
-    return body && exactly(body, end - start + 1);
+    return body && withExactLength(body, end - start + 1);
   }
 
-  /** The text of a small object; undefined if there is none. */
+  /** Returns the text of a small object, or undefined if the object does not exist. */
   async text(key: string): Promise<string | undefined> {
     return this.#run(async (abortSignal) => {
       try {
@@ -209,10 +206,7 @@ export class ObjectBucket {
     await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
   }
 
-  /**
-   * Stores a small object unless there is one. Of servers that do not know the
-   * condition, the last writer wins.
-   */
+  /** Stores a small object unless it already exists. On servers without conditional writes, the last writer wins. */
   async writeOnce(key: string, text: string): Promise<void> {
     const put = new PutObjectCommand({ ...this.#at(key), Body: text, IfNoneMatch: "*" });
     const plain = await this.#run(async (abortSignal) => {
@@ -221,7 +215,7 @@ export class ObjectBucket {
         return false;
       } catch (error) {
         const status = statusOf(error);
-        // It exists, or another process writes it right now.
+        // The object already exists, or another process is writing it right now.
         if (status === 412 || status === 409) return false;
         if (status === 400 || status === 501) return true;
         throw error;
@@ -231,8 +225,8 @@ export class ObjectBucket {
   }
 
   /**
-   * Stores a stream as an object that appears when it is complete. The parts of a failed
-   * one stay until {@link erase} removes them.
+   * Stores a stream as an object that becomes visible only once it is complete. The parts of a
+   * failed upload remain until {@link erase} removes them.
    */
   async upload(
     key: string,
@@ -252,14 +246,14 @@ export class ObjectBucket {
     await this.#run((abortSignal) => this.#writes.send(command, { abortSignal }));
   }
 
-  /** Removes an object, and the parts of uploads that never became one. */
+  /** Removes an object and the parts left by its incomplete uploads. */
   async erase(key: string): Promise<void> {
     const ofKey = new ListMultipartUploadsCommand({ Bucket: this.#name, Prefix: key });
     await this.#run(async (abortSignal) => {
       const { Uploads = [] } = await this.#writes
         .send(ofKey, { abortSignal })
         .catch((error: unknown) => {
-          // A server that cannot list them.
+          // The server cannot list multipart uploads.
           if (statusOf(error) === 501) return { Uploads: [] };
           throw error;
         });
@@ -273,9 +267,9 @@ export class ObjectBucket {
   }
 
   /**
-   * Lists objects in the order of the UTF-8 bytes of their keys, page by page.
-   * @param prefix the beginning of their keys.
-   * @param after only keys beyond this one.
+   * Lists objects page by page, ordered by the UTF-8 bytes of their keys.
+   * @param prefix the key prefix.
+   * @param after an exclusive lower bound for the keys.
    */
   async *list(prefix: string, after = ""): AsyncGenerator<ObjectPage> {
     for (let token: string | undefined, more = true; more;) {
@@ -296,8 +290,8 @@ export class ObjectBucket {
   }
 
   /**
-   * A public address of an object.
-   * @param seconds for how long; less if the credentials end before.
+   * Signs a public URL for an object.
+   * @param seconds requested lifetime; the URL never outlives the credentials that sign it.
    */
   async link(key: string, seconds: number, { type, cacheControl }: LinkHeaders): Promise<FileLink> {
     const object = {

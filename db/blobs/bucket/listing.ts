@@ -13,14 +13,14 @@ export interface ListedObject {
 
 export interface ObjectPage {
   objects: ListedObject[];
-  /** By the clock of the server. */
+  /** The time of the response, according to the server's clock. */
   now: Date;
 }
 
 /**
- * Reads a page of a list of objects.
- * @returns it, and the token of the next one; undefined if there is none.
- * @throws what the client throws.
+ * Reads a page of an object listing.
+ * @returns the page. `next` is the token of the next page, or undefined on the last page.
+ * @throws any error that the client throws.
  */
 export async function listPage(
   client: S3Client,
@@ -42,7 +42,7 @@ export async function listPage(
   );
   const answer = await client.send(command, { abortSignal });
   const { Contents = [], IsTruncated, NextContinuationToken } = answer;
-  // Without these it is some other page, and no empty list.
+  // Without any of these fields, the response is an unrelated page rather than an empty listing.
   if ((answer.Name ?? answer.KeyCount ?? IsTruncated) === undefined) {
     throw malformed();
   }
@@ -51,13 +51,13 @@ export async function listPage(
     return { key: Key, size: Size as number, modified };
   });
   const next = IsTruncated ? NextContinuationToken : undefined;
-  // A list must come to its end.
+  // Guards against a server that repeats the same page forever.
   const isStuck = IsTruncated && (!next || next === input.ContinuationToken);
   if (isStuck || !isTime(now)) throw malformed();
   return { objects, now, next };
 }
 
-/** Whether a server sent a valid date. */
+/** Whether the server sent a valid date. */
 export const isTime = (time: Date | undefined): time is Date =>
   time !== undefined && !Number.isNaN(time.getTime());
 

@@ -4,45 +4,48 @@ import { detach } from "../../runtime.js";
 import type { ObjectBucket } from "./bucket.js";
 import type { ListedObject } from "./listing.js";
 
-// Notes are small objects. They name the keys that are about to be recorded or removed, so
-// that one list request finds the remains of a crash, without reading the whole bucket:
-// work/<life>/<key>.note for one key, and work/<life>/<id>.keys for several. A life is a
-// time in which a process has notes. During it, the process renews work/<life>/alive. Once
-// the renewals stop, the notes are remains.
+// Notes are small objects that name the keys about to be recorded or removed, so a single listing
+// finds the leftovers of a crash without reading the whole bucket. A note for one key is stored at
+// work/<life>/<key>.note, and a note for several keys at work/<life>/<id>.keys. A life is a period
+// during which a process has notes. The process renews work/<life>/alive throughout its life. Once
+// the renewals stop, other processes sweep the notes.
 
 const WORK = "work/";
 const ALIVE = "alive";
 const NOTE = ".note";
 const KEYS = ".keys";
 
-/** The time between two renewals. */
 const RENEWAL_INTERVAL_MS = 2000;
 
-/** The age of the last heartbeat at which other processes sweep. */
+/** The age of a life's last heartbeat after which other processes sweep the notes of that life. */
 const DEAD_AFTER_MS = 10_000;
 
 /**
- * The age of the last renewal, in milliseconds, at which a process gives its own life up. It
- * is well below {@link DEAD_AFTER_MS}, so that no process records a file that another one sweeps.
+ * The age of the last renewal, in milliseconds, at which a process gives up its own life. The age
+ * is well below {@link DEAD_AFTER_MS}, so that no process records a file that another process is
+ * sweeping.
  */
 const LAPSED_MS = 5000;
 
-/** Whether a key is of this file and not of a stored file. */
+/** Whether a key belongs to a note or a heartbeat rather than to a stored file. */
 export const isOfWork = (key: string): boolean => key.startsWith(WORK);
 
 export interface Note {
-  /** @throws {StoreError} `unusable` if others may take its process for dead. */
+  /** @throws {StoreError} `unusable` if other processes may consider this process dead. */
   confirm(): void;
-  /** Removes it: the keys are settled. It never fails; a sweep removes leftovers. */
+  /**
+   * Removes the note, because its keys are settled. Never fails: if the note cannot be removed, a
+   * sweep removes it later.
+   */
   settle(): Promise<void>;
-  /** Leaves it to a sweep. */
+  /** Leaves the note for a sweep. */
   leave(): void;
 }
 
 export class Notes {
   readonly #bucket: ObjectBucket;
-  #life: Promise<Life> | undefined;
-  readonly #lives = new Set<Life>();
+  #life: Promise<NoteLease> | undefined;
+  readonly #lives = new Set<NoteLease>();
 
   constructor(bucket: ObjectBucket) {
     this.#bucket = bucket;
@@ -56,7 +59,7 @@ export class Notes {
     return this.#note(`${randomUUID()}${KEYS}`, keys.join("\n"));
   }
 
-  /** Ends the signs of life. Notes that are left are for a sweep. */
+  /** Stops the heartbeats. Remaining notes are left for a sweep. */
   async close(): Promise<void> {
     await this.#life?.catch(() => {});
     await Promise.all([...this.#lives].map((life) => life.end()));
@@ -67,30 +70,30 @@ export class Notes {
     return life.note(name, text);
   }
 
-  async #living(): Promise<Life> {
+  async #living(): Promise<NoteLease> {
     const known = this.#life;
     const life = await known?.catch(() => undefined);
     if (life?.isUsable) return life;
-    // Another caller may have begun a new one meanwhile.
+    // Another caller may already have begun a new life.
     if (this.#life === known) this.#life = this.#begin();
     return this.#life!;
   }
 
-  async #begin(): Promise<Life> {
-    const life = await Life.begin(this.#bucket, () => this.#lives.delete(life));
+  async #begin(): Promise<NoteLease> {
+    const life = await NoteLease.begin(this.#bucket, () => this.#lives.delete(life));
     this.#lives.add(life);
     return life;
   }
 }
 
-/** A time in which a process has notes. */
-class Life {
+/** A period during which a process has notes. */
+class NoteLease {
   readonly #bucket: ObjectBucket;
   readonly #folder = `${WORK}${randomUUID()}/`;
   readonly #ended: () => void;
   #timer: NodeJS.Timeout | undefined;
   #open = 0;
-  /** Whether notes are left for a sweep; then nothing new is noted. */
+  /** Whether notes are left for a sweep. If so, no new notes are added to this life. */
   #hasRemains = false;
   #isOver = false;
   #hasLapsed = false;
@@ -101,9 +104,9 @@ class Life {
     this.#ended = ended;
   }
 
-  /** Writes the first heartbeat before the first note. */
-  static async begin(bucket: ObjectBucket, ended: () => void): Promise<Life> {
-    const life = new Life(bucket, ended);
+  /** Starts a life by writing the first heartbeat, which must precede the first note. */
+  static async begin(bucket: ObjectBucket, ended: () => void): Promise<NoteLease> {
+    const life = new NoteLease(bucket, ended);
     await bucket.write(life.#folder + ALIVE, "");
     life.#timer = setInterval(() => detach(life.#renew()), RENEWAL_INTERVAL_MS).unref();
     return life;
@@ -128,7 +131,7 @@ class Life {
     try {
       await this.#bucket.write(path, text);
     } catch (error) {
-      // It may have been written all the same.
+      // The note may have been written despite the error.
       leave();
       throw error;
     }
@@ -149,7 +152,7 @@ class Life {
     };
   }
 
-  /** Ends it. Without remains, it leaves nothing behind. */
+  /** Ends this life. Removes the heartbeat unless notes are left for a sweep. */
   async end(): Promise<void> {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -160,10 +163,13 @@ class Life {
     this.#ended();
   }
 
-  /** Once others may take it for dead, a renewal does not help: they may be at it. */
+  /**
+   * Sticky: once other processes consider this life dead, they may already be sweeping its notes,
+   * so renewing the heartbeat would be too late.
+   */
   #isLapsed(): boolean {
     const now = clocks();
-    // One of them stands still while a machine sleeps, the other one is set at times.
+    // The steady clock stops while the machine sleeps; the wall clock may be adjusted.
     const age = Math.max(now.steady - this.#renewed.steady, now.wall - this.#renewed.wall);
     this.#hasLapsed ||= age >= LAPSED_MS;
     return this.#hasLapsed;
@@ -185,13 +191,13 @@ const clocks = () => ({ steady: performance.now(), wall: Date.now() });
 
 interface NotesOfLife {
   notes: string[];
-  /** The age of its last heartbeat, in milliseconds, by the clock of the server. */
+  /** The age of the last heartbeat, in milliseconds, according to the server's clock. */
   age: number;
   isOver: boolean;
   alive: string;
 }
 
-/** The notes of all processes. It is one request, unless there are a thousand. */
+/** Lists the notes of all processes, with one request per thousand objects. */
 export async function allNotes(bucket: ObjectBucket): Promise<NotesOfLife[]> {
   const lives = new Map<string, ListedObject[]>();
   let now = new Date(0);
@@ -213,9 +219,9 @@ export async function allNotes(bucket: ObjectBucket): Promise<NotesOfLife[]> {
   });
 }
 
-/** In how many milliseconds a life that is not over may be. */
+/** Returns the time until other processes may consider a life over, in milliseconds. */
 export const untilOver = ({ age }: NotesOfLife): number =>
-  // Servers report the time in whole seconds.
+  // The server's timestamps are in whole seconds.
   Math.max(0, DEAD_AFTER_MS - age) + 1000;
 
 export async function keysOf(bucket: ObjectBucket, note: string): Promise<string[]> {
@@ -224,7 +230,7 @@ export async function keysOf(bucket: ObjectBucket, note: string): Promise<string
     try {
       return [decodeURIComponent(name)];
     } catch {
-      // No Foyer has written it.
+      // Foyer did not write this note.
       return [];
     }
   }

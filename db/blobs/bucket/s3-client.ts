@@ -4,15 +4,17 @@ import { S3Client } from "@aws-sdk/client-s3";
 import type { BucketOptions } from "../../choice.js";
 import { StoreError } from "../../contract/store.js";
 
-// Clients of a server that may be slow, gone, or hanging: everything has an end.
+// The server may be slow, unreachable, or hanging, so every operation has a timeout.
 
-/** How long a connection may take to open. */
 const CONNECT_TIMEOUT_MS = 2000;
 
-/** How long a connection that sends a part of a file may be silent. */
+/** Idle timeout of a connection that uploads part of a file. */
 const SILENCE_TIMEOUT_MS = 8000;
 
-/** How many connections a process has at most for uploads and small requests, and for downloads. */
+/**
+ * Maximum numbers of connections per process: `MAX_WRITES` for uploads and small requests,
+ * `MAX_READS` for downloads.
+ */
 const MAX_WRITES = 256;
 const MAX_READS = 2048;
 
@@ -20,29 +22,29 @@ const nothing = () => {};
 const silent = { trace: nothing, debug: nothing, info: nothing, warn: nothing, error: nothing };
 
 /**
- * A client of the server that has the bucket. Credentials are read from the
- * environment, or wherever else the AWS tools look.
- * @param maxSockets how many connections it may have.
- * @param silence after how many milliseconds a silent connection ends; 0 for never.
+ * Creates a client for the bucket's server. Credentials are read from the environment, or from the
+ * other sources that AWS tools support.
+ * @param maxSockets the maximum number of connections.
+ * @param silence idle timeout of a connection, in milliseconds; 0 for none.
  */
 function clientOf(
   { endpoint, region, forcePathStyle }: BucketOptions,
   maxSockets: number,
   silence: number,
 ): S3Client {
-  // The version is pinned, so advice to upgrade Node.js for later ones is noise.
+  // The SDK version is pinned, so the advice to upgrade Node.js for later SDK releases is noise.
   process.env["AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED"] ??= "true";
   return new S3Client({
     region,
     forcePathStyle,
     ...(endpoint !== undefined && { endpoint }),
     maxAttempts: 2,
-    // Many compatible servers refuse checksums that they do not know.
+    // Many S3-compatible servers reject checksum algorithms that they do not support.
     requestChecksumCalculation: "WHEN_REQUIRED",
     responseChecksumValidation: "WHEN_REQUIRED",
-    // Some compatible servers never answer it.
+    // Some S3-compatible servers never respond to `Expect: 100-continue`.
     expectContinueHeader: false,
-    // It would log requests with their signatures.
+    // The default logger logs requests, including their signatures.
     logger: silent,
     requestHandler: {
       connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -58,12 +60,12 @@ export const writingClient = (options: BucketOptions): S3Client =>
   clientOf(options, MAX_WRITES, SILENCE_TIMEOUT_MS);
 
 /**
- * For downloads. A browser may stop reading a video for minutes, so their connections
- * may be silent, and their number must not hold up uploads.
+ * Creates a client for downloads. Its connections may stay idle, because a browser can pause a
+ * video for minutes. A separate pool keeps downloads from starving uploads.
  */
 export const readingClient = (options: BucketOptions): S3Client => clientOf(options, MAX_READS, 0);
 
-/** The errors of the client: an answer with a status, or an error of the network. */
+/** An error thrown by the client. It has a status if the server responded; otherwise it is a network error. */
 interface ClientError {
   name?: string;
   message?: string;
@@ -71,11 +73,11 @@ interface ClientError {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** The status of the answer that was an error; undefined if there was no answer. */
+/** Returns the status of an error response, or undefined if there was no response. */
 export const statusOf = (error: unknown): number | undefined =>
   (error as ClientError).$metadata?.httpStatusCode;
 
-/** Codes of S3 and of compatible servers that have no room left. */
+/** Error codes with which S3 and compatible servers report that they are out of space. */
 const FULL = new Set([
   "InsufficientCapacity",
   "InsufficientStorage",
@@ -92,8 +94,9 @@ const EXPLAINED: Record<string, string> = {
 };
 
 /**
- * An error of the client as one line. It has only the code of the server: the message may
- * repeat the request with its signature.
+ * Converts a client error to a {@link StoreError} with a one-line message. If the server responded,
+ * the message includes only the server's error code, because the full response may echo the request
+ * and its signature.
  */
 export function toStoreError({ bucket, endpoint }: BucketOptions, error: unknown): StoreError {
   if (error instanceof StoreError) return error;
@@ -108,7 +111,7 @@ export function toStoreError({ bucket, endpoint }: BucketOptions, error: unknown
         ? "it does not answer in time"
         : message.split("\n", 1)[0] || (code ?? name));
   const server = endpoint === undefined ? "" : ` at ${new URL(endpoint).host}`;
-  // Without an answer, the address may be wrong.
+  // The endpoint may be wrong if there was no response.
   const advice = server && status === undefined ? "; see S3_ENDPOINT" : "";
   return new StoreError(
     full ? "full" : "unusable",

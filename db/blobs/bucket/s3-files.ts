@@ -17,26 +17,27 @@ import { ObjectBucket, type ObjectHead } from "./bucket.js";
 import { isTime } from "./listing.js";
 import { allNotes, isOfWork, keysOf, type Note, Notes, untilOver } from "./notes.js";
 
-/** The object that names the bucket. */
+/** The object that holds the bucket's identity. */
 const IDENTITY = "foyer.json";
 
 /**
- * The metadata with the time of a file, in milliseconds since 1970. The server's own
- * time changes when a backup is restored, and the `ETag` of a file must not.
+ * The metadata key for a file's modification time, in milliseconds since 1970. The server's own
+ * timestamp changes when a backup is restored, but the file's `ETag` must not.
  */
 const MODIFIED = "foyer-modified";
 
 const REMOVALS = 16;
 
-/** The time between two sweeps while there are no notes. */
+/** The interval between sweeps while there are no notes. */
 const SWEEP_INTERVAL_MS = 10_000;
 
-/** For how long an address of a file works, in seconds. */
+/** Lifetime of a file's URL, in seconds. */
 const LINK_LIFE = 3600;
 
 /**
- * Files in a bucket of S3 or of a compatible server. Notes in the bucket name the remains of
- * a crash; see notes.ts. The bucket holds nothing else.
+ * Stores files in an S3 or S3-compatible bucket. Notes in the bucket name the files that a crash
+ * may leave behind; see notes.ts. Each object in the bucket is a stored file, a note, a heartbeat,
+ * or the bucket's identity.
  */
 export class S3Files implements FileStore {
   readonly linkOrigin?: string;
@@ -52,9 +53,10 @@ export class S3Files implements FileStore {
   }
 
   /**
-   * @param dataDir has the work folders of {@link withScratch}.
-   * @throws {StoreError} `unusable`, with one line, if the bucket does not exist or
-   *   refuses. It is never created.
+   * Opens an existing bucket; never creates one.
+   * @param dataDir contains the work folders of {@link withScratch}.
+   * @throws {StoreError} `unusable`, with a one-line message, if the bucket does not exist or
+   * rejects requests.
    */
   static async open(options: BucketOptions, dataDir: string): Promise<S3Files> {
     const bucket = new ObjectBucket(options);
@@ -88,7 +90,7 @@ export class S3Files implements FileStore {
         await this.#erase(key, note);
         throw measured.failure.error;
       }
-      // A failed request may still take effect later, so a sweep looks then.
+      // A failed request may still succeed on the server later, so leave the cleanup to a sweep.
       note.leave();
       throw error;
     }
@@ -222,7 +224,7 @@ export class S3Files implements FileStore {
   }
 }
 
-/** The time of a file, or the server's time for an object that Foyer did not store. */
+/** Returns a file's modification time. For an object that Foyer did not store, returns the server's timestamp. */
 function timeOf({ modified, metadata }: ObjectHead): Date {
   const time = new Date(Number(metadata[MODIFIED] ?? NaN));
   return isTime(time) ? time : modified;

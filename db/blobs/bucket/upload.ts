@@ -9,16 +9,16 @@ import {
 } from "@aws-sdk/client-s3";
 import { malformed } from "./listing.js";
 
-/** The size of the parts of an upload, in bytes; S3 takes no smaller ones. */
+/** The size of an upload's parts, in bytes: the minimum that S3 accepts. */
 const PART = 5 * 1024 * 1024;
 
-/** How many parts are sent at a time, while the next one is read. */
+/** Maximum number of parts in flight while the next part is read. */
 const SENDING = 2;
 
 /**
- * Stores a stream as an object that appears when it is complete. The parts of a failed
- * upload are left.
- * @throws what the client or the source throws first.
+ * Stores a stream as an object that becomes visible only once it is complete. Does not remove the
+ * parts of a failed upload.
+ * @throws the first error from the client or the source.
  */
 export async function upload(
   client: S3Client,
@@ -30,7 +30,7 @@ export async function upload(
   const failed = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error));
   });
-  // The first error ends all other requests.
+  // The first error aborts all other requests.
   const send = ((command: PutObjectCommand) =>
     client.send(command, { abortSignal: signal }).catch((error: unknown) => {
       ending.abort(error);
@@ -38,10 +38,10 @@ export async function upload(
     })) as S3Client["send"];
   const body = Readable.from(source, { objectMode: false });
   try {
-    // A failed request does not wait for the source, which may be slow.
+    // Fail fast instead of waiting for the source, which may be slow.
     const stored = store(send, object, partsOf(body));
     const { ETag } = await Promise.race([stored, failed]);
-    // Every S3 server names the stored object.
+    // Every S3 server returns the ETag of a stored object.
     if (!ETag) throw malformed();
   } catch (error) {
     ending.abort(error);
@@ -80,7 +80,7 @@ async function storeInParts(
     const PartNumber = sent.length + 1;
     const part = new UploadPartCommand({ ...upload, PartNumber, Body });
     const answer = send(part).then(({ ETag }) => ({ PartNumber, ETag }));
-    // Its error has ended the upload.
+    // The error has already aborted the upload, so ignore it here.
     answer.catch(() => {});
     sent.push(answer);
   };
@@ -91,7 +91,7 @@ async function storeInParts(
       sendPart(part);
     }
   } catch (error) {
-    // A part that arrives after the upload was aborted would stay in the bucket.
+    // Wait: a part that arrives after the upload has been aborted would remain in the bucket.
     await Promise.allSettled(sent);
     throw error;
   }
@@ -99,7 +99,10 @@ async function storeInParts(
   return send(new CompleteMultipartUploadCommand({ ...upload, MultipartUpload }));
 }
 
-/** Cuts a stream into parts. Only the last one is smaller, and there may be none. */
+/**
+ * Splits a stream into parts of equal size, except for the last part, which may be smaller. An
+ * empty stream yields no parts.
+ */
 async function* partsOf(body: Readable): AsyncGenerator<Buffer, undefined> {
   let chunks: Buffer[] = [];
   let size = 0;

@@ -25,33 +25,33 @@ import {
 } from "../../local/disk.js";
 import { WorkFolder } from "../../local/work-folder.js";
 
-/** The time between two sweeps. */
 const SWEEP_INTERVAL_MS = 10 * 60_000;
 
-/** The file that names the folder. No key is equal to it. */
+/** The file that holds the folder's identity. No key has this name. */
 const IDENTITY = ".foyer.json";
 
 const NOTE = ".note";
 
 const isNote = (name: string) => name.endsWith(NOTE);
 
-/** The name of the note of one key, and back. It is encoded, because a key contains slashes. */
+/** Convert a key to the name of its note, and back. The key is encoded because it contains slashes. */
 const noteOf = (key: string) => `${encodeURIComponent(key)}${NOTE}`;
 const keyIn = (note: string) => decodeURIComponent(note.slice(0, -NOTE.length));
 
 /**
- * Files in a folder. Each process writes in a work folder of its own, beside the folder of files. A
- * file is written there until it is complete. Notes there name the files that are in place but not
- * yet recorded, and the files that are about to be deleted. So a sweep finds the remains of a crash
- * by the notes, without reading all files. A lock beside the work folder shows whether its process
- * is alive. It is created before the folder and deleted after it.
+ * Stores files in a folder. Each process writes incomplete files to its own work folder, which is
+ * next to the folder of stored files. Notes in the work folder name the files that are in place but
+ * have not been recorded yet, and the files that are about to be deleted. After a crash, a sweep
+ * reads only the notes instead of all files. A lock next to the work folder shows whether the
+ * process is alive. The lock is created before the work folder is created, and deleted after the
+ * work folder is deleted.
  */
 export class LocalFiles implements FileStore {
   readonly root: string;
   readonly #work: WorkFolder;
   readonly #settled = new Set<string>();
 
-  /** @param dataDir has the files in `media`, by their keys, and the work folders in `work`. */
+  /** @param dataDir contains the files in `media`, by key, and the work folders in `work`. */
   constructor(dataDir: string) {
     this.root = resolve(dataDir, "media");
     this.#work = new WorkFolder(dataDir);
@@ -72,7 +72,7 @@ export class LocalFiles implements FileStore {
       const [noted, written] = await Promise.allSettled([
         asStoreError(async () => {
           await mkdir(note);
-          // The note must survive a power cut as well as the file does.
+          // The note must be as durable as the file, in case of a power failure.
           await syncFolder(this.#work.path);
         }),
         write(part, source, modified),
@@ -121,7 +121,7 @@ export class LocalFiles implements FileStore {
       if (!isDoubtful(error)) await unlinked(note);
       throw error;
     }
-    // If this fails, the note stays, and the next sweep continues.
+    // If a removal fails, the note remains, and the next sweep removes the rest.
     for (const key of forgotten) await this.remove(key);
     await unlinked(note);
   }
@@ -135,7 +135,8 @@ export class LocalFiles implements FileStore {
       () => readdir(join(this.root, folder), { withFileTypes: true }),
       [],
     );
-    // A folder sorts by the slash that follows its name in keys.
+    // Sort folders with a trailing slash, because a slash follows the folder name in their files'
+    // keys.
     const keys = entries
       .map((entry) => folder + entry.name + (entry.isDirectory() ? "/" : ""))
       .filter((key) => key !== IDENTITY && isBeyond(key, after))
@@ -177,12 +178,12 @@ export class LocalFiles implements FileStore {
     return (await identityIn(path)) ?? asStoreError(() => this.#name(path));
   }
 
-  /** Writes a name, unless another process did so meanwhile. */
+  /** Writes a new identity, unless another process has already done so. */
   async #name(path: string): Promise<string> {
     const part = await this.#work.newPath();
     await writeFile(part, identityText(randomUUID()), { flush: true, mode: 0o600 });
     try {
-      // Unlike a rename, a link never replaces a file.
+      // Unlike a rename, a hard link never replaces an existing file.
       await link(part, path).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "EEXIST") throw error;
       });
@@ -195,26 +196,27 @@ export class LocalFiles implements FileStore {
     throw new StoreError("unusable", `${path} vanished`);
   }
 
-  /** Releases the work folder. Notes that are left in it are for the next sweep. */
+  /** Releases the work folder. Remaining notes are left for the next sweep. */
   close(): Promise<void> {
     return this.#work.close((names) => names.some(isNote));
   }
 
   async #move(from: string, to: string): Promise<void> {
     const folder = dirname(to);
-    // Once in each process: another one may have created it and crashed before the sync.
+    // Sync each folder once per process: another process may have created the folder and crashed
+    // before syncing it.
     if (!this.#settled.has(folder)) await this.#makeFolder(folder);
     try {
       await rename(from, to);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-      // The folder was removed.
+      // The folder has been removed since it was created.
       await this.#makeFolder(folder);
       await rename(from, to);
     }
   }
 
-  /** Creates a folder that survives a power cut. */
+  /** Creates a folder that survives a power failure. */
   async #makeFolder(path: string): Promise<void> {
     await mkdir(path, { recursive: true, mode: 0o700 });
     for (let at = path; at !== dirname(this.root); at = dirname(at)) {
@@ -224,11 +226,14 @@ export class LocalFiles implements FileStore {
   }
 }
 
-/** Whether a key, or some key below a folder, comes after another one. */
+/**
+ * Whether a key sorts after the key `after`. A key that ends with a slash is a folder, and counts
+ * if any key inside the folder may sort after `after`.
+ */
 const isBeyond = (key: string, after: string): boolean =>
   compareKeys(key, after) > 0 || (key.endsWith("/") && after.startsWith(key));
 
-/** The name in a file that names a folder; undefined if there is no file. */
+/** Returns the identity in a file, or undefined if the file is missing or empty. */
 async function identityIn(path: string): Promise<string | undefined> {
   const text = await asStoreError(() => readText(path));
   if (text === "") return undefined;
@@ -238,9 +243,9 @@ async function identityIn(path: string): Promise<string | undefined> {
 }
 
 /**
- * The keys in the notes of a work folder. The note of one key is an empty folder
- * with the key as its name, because that is created in one step. The note of
- * several keys is a file with one key on each line.
+ * Returns the keys in the notes of a work folder. The note of one key is an empty folder named
+ * after the key, because creating a folder is atomic. The note of several keys is a file with one
+ * key per line.
  */
 async function notedIn(folder: string): Promise<string[]> {
   const entries = await unlessMissing(() => readdir(folder, { withFileTypes: true }), []);
@@ -255,7 +260,7 @@ async function notedIn(folder: string): Promise<string[]> {
   return (await Promise.all(keys)).flat();
 }
 
-/** Opens the store of bytes: a bucket, or the folder in `dataDir`. */
+/** Opens the file store: a bucket if there are options for it, otherwise a folder in `dataDir`. */
 export async function openFiles(
   dataDir: string,
   bucket: BucketOptions | undefined,

@@ -1,28 +1,34 @@
-import { received, type Sent } from "../shapes.js";
+import { received, type BusPayload } from "../shapes.js";
 import { whole } from "./outbox.js";
 import type { Client } from "./valkey-link.js";
 
 type Kind = "messages" | "alive" | "bye";
 
-/** The unit that one process sends through one channel of Valkey. */
+/** The unit of data that a process sends through a Valkey channel. */
 export interface Envelope {
   process: string;
   kind: Kind;
-  /** The messages as a JSON array; empty for other kinds. */
+  /** A JSON array for the kind `messages`; empty for all other kinds. */
   body: string;
 }
 
 const KINDS: ReadonlySet<string> = new Set<Kind>(["messages", "alive", "bye"]);
 
-/** An envelope as text. The process comes first, so that no process parses its own messages. */
+/**
+ * Serializes an envelope. The process comes first, so that a process can skip its own messages
+ * without parsing them.
+ */
 export const textOf = ({ process, kind, body }: Envelope): string => `${process} ${kind} ${body}`;
 
 const HEAD = /^([\w-]{1,100}) (\w{1,10}) /;
 
-/** The longest text, in characters. Foyer's own texts have at most half as many. */
+/** Maximum length of a serialized envelope, in characters. Foyer itself sends at most half this length. */
 const MAX_TEXT = 16 * 1024 * 1024;
 
-/** @returns undefined for a text that no process of Foyer has sent. */
+/**
+ * Parses a serialized envelope.
+ * @returns the envelope, or undefined if Foyer did not send the text.
+ */
 export function envelopeOf(text: string): Envelope | undefined {
   if (text.length > MAX_TEXT) return undefined;
   const [head, process, kind] = HEAD.exec(text) ?? [];
@@ -31,10 +37,11 @@ export function envelopeOf(text: string): Envelope | undefined {
 }
 
 /**
- * The messages in an envelope, without any that no process of this Foyer sends there.
- * @param world of the channel; undefined for the channel of all processes.
+ * Returns the messages in an envelope. Omits messages that no process of this installation could
+ * have sent through this channel.
+ * @param world the channel's world; undefined for the channel of all processes.
  */
-export function messagesOf({ body }: Envelope, world: string | undefined): Sent[] {
+export function messagesOf({ body }: Envelope, world: string | undefined): BusPayload[] {
   let parsed: unknown;
   try {
     parsed = JSON.parse(body);
@@ -49,21 +56,24 @@ export function messagesOf({ body }: Envelope, world: string | undefined): Sent[
 
 interface ChannelsParts {
   prefix: string;
-  /** Takes messages of the channel of a world, or of all processes. It must not throw. */
+  /** Receives messages from a world's channel, or from the channel of all processes. Must not throw. */
   onMessage: (text: string, world: string | undefined) => void;
-  /** Valkey has refused to subscribe to a world. */
+  /** Called when Valkey refuses a subscription to a world. */
   onRefused: (error: Error) => void;
 }
 
-/** A world whose channel this process listens to. */
+/** A world whose channel this process is subscribed to. */
 interface Joined {
-  /** How often it was joined, less how often it was left. */
+  /** Joins minus leaves. */
   holders: number;
   isConfirmed: boolean;
 }
 
-/** The channels to which a process listens: one of all processes, and one of each world that it has joined. */
-export class Channels {
+/**
+ * The channels to which a process is subscribed: one for all processes, and one for each world that
+ * the process has joined.
+ */
+export class ValkeyChannels {
   readonly #parts: ChannelsParts;
   readonly #worlds = new Map<string, Joined>();
   #client: Client | undefined;
@@ -72,13 +82,13 @@ export class Channels {
     this.#parts = parts;
   }
 
-  /** The name of the channel of a world, or of all processes. */
+  /** Returns the name of a world's channel, or of the channel for all processes if `world` is undefined. */
   nameOf(world: string | undefined): string {
     const { prefix } = this.#parts;
     return world === undefined ? `${prefix}all` : `${prefix}world:${world}`;
   }
 
-  /** Listens to a world. The subscription is on its way to Valkey when this returns. */
+  /** Subscribes to a world's channel. The subscription is still in flight when this method returns. */
   join(world: string): void {
     const joined = this.#worlds.get(world);
     if (joined) {
@@ -93,22 +103,26 @@ export class Channels {
     });
   }
 
-  /** Takes back one {@link join}. With the last one, nothing comes from that world any more. */
+  /**
+   * Undoes one {@link join}. Once all joins are undone, the next {@link sweep} unsubscribes from
+   * the world's channel.
+   */
   leave(world: string): void {
     const joined = this.#worlds.get(world);
     if (joined && joined.holders > 0) joined.holders--;
   }
 
   /**
-   * Ends the subscriptions to worlds that were left. It has to be called often. A world that
-   * many people enter and leave in turn is not subscribed to again each time.
+   * Unsubscribes from the worlds that this process has left; must be called regularly.
+   * Unsubscribing in a sweep avoids a new subscription each time someone enters a world that had
+   * just been left.
    */
   sweep(): void {
     const client = this.#client;
     if (!client?.isReady) return;
     const names: string[] = [];
     for (const [world, { holders, isConfirmed }] of this.#worlds) {
-      // The client loses a subscription that begins while an unconfirmed one ends.
+      // The client loses a subscription that is made while it cancels an unconfirmed subscription.
       if (holders > 0 || !isConfirmed) continue;
       this.#worlds.delete(world);
       names.push(this.nameOf(world));
@@ -117,7 +131,7 @@ export class Channels {
     client.unsubscribe(names, this.#receive).catch(() => {});
   }
 
-  /** Listens by a new connection. It rejects if Valkey refuses a channel. */
+  /** Subscribes to all channels over a new connection. Rejects if Valkey refuses a subscription. */
   async begin(client: Client): Promise<void> {
     for (const [world, joined] of this.#worlds) {
       if (joined.holders === 0) this.#worlds.delete(world);

@@ -1,30 +1,30 @@
 import type { Author } from "../../contract/author.js";
-import type { ChatEvent, Delivery } from "../../contract/chat-store.js";
+import type { ChatEvent, ChatDelivery } from "../../contract/chat-store.js";
 import { chatEntry } from "../../log/entries.js";
 import type { HintMessage, SnapshotMessage } from "../bus.js";
-import type { Sent } from "../shapes.js";
+import type { BusPayload } from "../shapes.js";
 
-/** How large the messages of one channel get before they are sent, in characters. */
+/** Size at which a channel's messages are sent immediately, in characters. */
 const FULL = 256 * 1024;
 
-/** How much may be on its way to Valkey, in bytes. More is dropped. */
+/** Maximum data in flight to Valkey, in bytes. Messages that would exceed the limit are dropped. */
 const MAX_UNSENT = 8 * 1024 * 1024;
 
 /**
- * Sends messages, as a JSON array, through a channel.
- * @returns a promise for when Valkey has them, or may not have them; undefined while there
- *   is no connection.
+ * Sends a JSON array of messages through a channel.
+ * @returns a promise that settles once Valkey has received the messages or the send has failed;
+ * undefined if there is no connection.
  */
 type Send = (channel: string, body: string) => Promise<unknown> | undefined;
 
-/** The messages that wait for the end of the turn. */
+/** Messages waiting for the end of the current turn of the event loop. */
 interface Due {
   readonly messages: string[];
-  /** In characters. */
+  /** The total length of the messages, in characters. */
   size: number;
 }
 
-/** Collects the messages of one turn of the event loop, and sends them as one per channel. */
+/** Batches the messages published in one turn of the event loop: sends one Valkey message per channel. */
 export class Outbox {
   readonly #send: Send;
   readonly #due = new Map<string, Due>();
@@ -36,7 +36,7 @@ export class Outbox {
   }
 
   add(channel: string, message: SnapshotMessage | HintMessage): void {
-    const json = JSON.stringify(shortened(message));
+    const json = JSON.stringify(encodeMessage(message));
     let due = this.#due.get(channel);
     if (!due) this.#due.set(channel, (due = { messages: [], size: 0 }));
     due.messages.push(json);
@@ -64,19 +64,19 @@ export class Outbox {
   }
 }
 
-// Most of the bytes between nodes are hints of chat events. They travel without fields that
-// follow from the event, or have their usual value.
+// Hints for chat events account for most of the traffic between nodes. Fields that can be derived
+// from the event, or that have their usual value, are omitted on the wire.
 
 type Hint = HintMessage["hints"][number];
 
-/** A hint of a chat event as it travels. */
+/** The wire format of a chat event's hint. */
 interface ShortHint {
   readonly previous: number;
   readonly tag: number;
-  /** Without the user if that is the sender; left out if there is nothing else to say. */
+  /** The author, without the user if the user is the sender. Omitted if no other field remains. */
   readonly by?: Author;
   readonly event: Partial<ChatEvent> & Pick<ChatEvent, "id">;
-  /** The previous event and the previous message. */
+  /** The ids of the previous event and the previous message. */
   readonly after: readonly [number, number];
   readonly notified?: readonly string[];
   readonly appeared?: readonly string[];
@@ -106,7 +106,10 @@ const shortOf = (hint: Hint): Hint | ShortHint => {
   };
 };
 
-/** Restores a shortened hint. Any other value stays as it is, or becomes one that every check refuses. */
+/**
+ * Restores a shortened hint. Returns a complete hint unchanged. The result is not validated:
+ * restoring an invalid value may yield another invalid value.
+ */
 const wholeOf = (world: string, hint: Hint | ShortHint): unknown => {
   if (typeof hint !== "object" || hint === null || !("event" in hint)) {
     return hint;
@@ -122,17 +125,20 @@ const wholeOf = (world: string, hint: Hint | ShortHint): unknown => {
         ? { ...sender, connection: by.connection }
         : by;
   const delivery = { event, previous: before, previousMessage: message };
-  const whole = { ...delivery, notified, appeared } as Delivery;
-  return { entry: chatEntry(world, tag, whole, author), previous };
+  const decodeMessage = { ...delivery, notified, appeared } as ChatDelivery;
+  return { entry: chatEntry(world, tag, decodeMessage, author), previous };
 };
 
-/** A message as it travels. */
-export const shortened = (message: SnapshotMessage | HintMessage): object =>
+/** Converts a message to its wire format. */
+export const encodeMessage = (message: SnapshotMessage | HintMessage): object =>
   message.type === "hints" ? { ...message, hints: message.hints.map(shortOf) } : message;
 
-/** The message that was {@link shortened}. It comes from elsewhere, and is not checked yet. */
+/**
+ * Reverses {@link encodeMessage}. Neither the message, which comes from another process, nor the
+ * result has been validated.
+ */
 export function whole(message: unknown): unknown {
-  const { type, world, hints } = (message ?? {}) as Partial<Extract<Sent, { type: "hints" }>>;
+  const { type, world, hints } = (message ?? {}) as Partial<Extract<BusPayload, { type: "hints" }>>;
   if (type !== "hints" || typeof world !== "string" || !Array.isArray(hints)) {
     return message;
   }

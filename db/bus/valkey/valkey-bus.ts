@@ -9,15 +9,16 @@ import {
   type OnFault,
   type SnapshotMessage,
 } from "../bus.js";
-import { Channels, type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
+import { ValkeyChannels, type Envelope, envelopeOf, messagesOf, textOf } from "./messages.js";
 import { Outbox } from "./outbox.js";
-import { type Client, Link, reasonOf, SILENT } from "./valkey-link.js";
+import { type Client, ValkeyLink, reasonOf, SILENT } from "./valkey-link.js";
 
 /**
- * Names a Valkey: it is the same for all processes with this key, and another one on
- * another Valkey. It is kept there, and put back if Valkey has lost its data.
+ * Identifies a Valkey server: all processes that use the same key read the same value, and a
+ * different server has a different value. The value is stored in Valkey, and restored if Valkey
+ * loses its data.
  */
-export class Identity {
+export class ValkeyIdentity {
   readonly #key: string;
   #value = "";
 
@@ -25,18 +26,19 @@ export class Identity {
     this.#key = key;
   }
 
-  /** Empty until the first connection. */
+  /** The identity; empty until the first connection. */
   get value(): string {
     return this.#value;
   }
 
   /**
-   * Reads or sets the identity on the first connection, and restores it on later ones.
-   * @throws an error if Valkey does not keep written values, and the errors of the client.
+   * Reads or creates the identity on the first connection, and restores the identity on later
+   * connections.
+   * @throws an error if Valkey does not retain written values, or an error from the client.
    */
   async meet(client: Client): Promise<void> {
     if (this.#value) {
-      // Messages need no writes, so nothing depends on this one.
+      // Sending messages requires no writes, so a failure here is harmless.
       await client.set(this.#key, this.#value).catch(() => {});
       return;
     }
@@ -51,10 +53,13 @@ export class Identity {
   }
 }
 
-/** How long a process may be silent until it counts as ended. */
+/** Duration of silence after which a process counts as ended. */
 export const SILENCE_TIMEOUT_MS = 4000;
 
-/** How many other processes are tracked at most. Further ones have no beginning and no end. */
+/**
+ * Maximum number of other processes to track. Beyond this number, the start and stop of a process
+ * are not announced.
+ */
 const MAX_PEERS = 10_000;
 
 interface PeersParts {
@@ -70,7 +75,7 @@ class Peers {
     this.#parts = parts;
   }
 
-  /** Another process is alive. @param now in milliseconds. */
+  /** Records that another process is alive. @param now in milliseconds. */
   hear(process: string, now: number): void {
     const isNew = !this.#heard.has(process);
     if (isNew && this.#heard.size >= MAX_PEERS) return;
@@ -89,67 +94,70 @@ class Peers {
   }
 }
 
-/** After how long a first connection that has failed is given up. */
+/** Interval at which to check whether the first connection has failed. */
 const OPEN_TIMEOUT_MS = 5000;
 
-/** How often that time begins again while nothing has failed: a busy machine is slow to load the client. */
+/**
+ * Maximum number of checks for a failed first connection before giving up. Loading the client is
+ * slow on a busy machine.
+ */
 const OPEN_ROUNDS = 4;
 
-/** How often silent processes are looked for. */
+/** The interval between checks for silent processes. */
 const TICK_INTERVAL_MS = 250;
 
-/** The number of ticks between two heartbeats of a process. */
 const TICKS_PER_HEARTBEAT = 4;
 
-/** How much time one tick counts for at most. */
+/** Maximum time that a single tick adds to the running time. */
 const LONGEST_TICK_MS = 1000;
 
-/** How long the last message may take. */
+/** Timeout for sending the final messages. */
 const CLOSE_TIMEOUT_MS = 1000;
 
 interface ValkeyOptions {
-  /** The address: `redis:`, `rediss:`, `valkey:` or `valkeys:`. */
+  /** The URL, with the scheme `redis:`, `rediss:`, `valkey:` or `valkeys:`. */
   url: string;
-  /** The prefix of every key and channel, unique among the installations that share this Valkey. */
+  /** The prefix of every key and channel, unique to each installation that shares this Valkey. */
   namespace: string;
   onFault: OnFault;
-  /** Gets one line when Valkey is lost, and when it is back. */
+  /** Called with one line when the connection to Valkey is lost, and when it is restored. */
   log?: ((line: string) => void) | undefined;
 }
 
 /**
- * The bus between processes on any machine, by publish and subscribe of Valkey or Redis. Each
- * world has a channel, so a process gets only the messages of the worlds that it has joined. A
- * message comes once or never, and messages of one process through one channel keep their order.
- * While Valkey is away, messages reach the listeners of this process only.
+ * The bus between processes on any number of machines, using the publish and subscribe commands of
+ * Valkey or Redis. Each world has its own channel, so a process receives messages only for the
+ * worlds that it has joined. A message arrives at most once, and messages that one process sends
+ * through one channel arrive in order. While Valkey is unreachable, messages reach only the
+ * listeners in this process.
  */
 export class ValkeyBus implements Bus {
   readonly process = randomUUID();
   readonly isAlone = false;
   readonly #local: LocalBus;
   readonly #log: (line: string) => void;
-  readonly #channels: Channels;
-  readonly #identity: Identity;
-  readonly #link: Link;
+  readonly #channels: ValkeyChannels;
+  readonly #identity: ValkeyIdentity;
+  readonly #link: ValkeyLink;
   readonly #outbox: Outbox;
   readonly #peers: Peers;
   readonly #ticker: NodeJS.Timeout;
   #connected = false;
-  /** Called when a message of this process has come back for the first time. */
+  /** Called whenever this process receives one of its own messages. The first call confirms the connection. */
   #onConnected = () => {};
-  /** The state of Valkey that was last logged; undefined before the first connection. */
+  /** The connection state that was last logged; undefined before the first connection. */
   #isLogged: boolean | undefined;
   #closed = false;
   /**
-   * For how many milliseconds this process has run. It does not count while the process
-   * is suspended, as the silence of the others means nothing then.
+   * The time for which this process has been running, in milliseconds. Excludes time during which
+   * the process was suspended, because messages from other processes could not arrive then.
    */
   #time = 0;
   #tickedAt = performance.now();
   #ticks = 0;
-  /** When a message of this process last came back. */
+  /** The `#time` at which this process last received one of its own messages. */
   #echoedAt = 0;
-  /** Answers processes that have begun, which do not know this one yet. */
+  /** The pending announcement to newly started processes, which do not know this process yet. */
   #answer: NodeJS.Immediate | undefined;
 
   private constructor({ url, namespace, onFault, log }: ValkeyOptions) {
@@ -163,13 +171,13 @@ export class ValkeyBus implements Bus {
       onEnded: (process) => this.#local.publish({ type: "process.ended", process }),
     });
     const prefix = `foyer:${namespace}:`;
-    this.#channels = new Channels({
+    this.#channels = new ValkeyChannels({
       prefix,
       onMessage: (text, world) => this.#receive(text, world),
       onRefused: (error) => this.#link.cut(error),
     });
-    this.#identity = new Identity(`${prefix}identity`);
-    this.#link = new Link({
+    this.#identity = new ValkeyIdentity(`${prefix}identity`);
+    this.#link = new ValkeyLink({
       url,
       prepare: async (client) => {
         await this.#identity.meet(client);
@@ -186,8 +194,8 @@ export class ValkeyBus implements Bus {
   }
 
   /**
-   * Connects, and resolves when messages reach the other processes.
-   * @throws {StoreError} `unusable`, with one line for the operator.
+   * Connects to Valkey. Resolves once messages reach the other processes.
+   * @throws {StoreError} `unusable`, with a one-line message for the operator.
    */
   static async open(options: ValkeyOptions): Promise<ValkeyBus> {
     const bus = new ValkeyBus(options);
@@ -213,7 +221,7 @@ export class ValkeyBus implements Bus {
     return this.#connected && this.#link.client !== undefined;
   }
 
-  /** Names this Valkey for all processes with this namespace: see {@link Identity}. */
+  /** Identifies this Valkey server to all processes with the same namespace: see {@link ValkeyIdentity}. */
   get identity(): string {
     return this.#identity.value;
   }
@@ -224,7 +232,7 @@ export class ValkeyBus implements Bus {
 
   publish(message: SnapshotMessage | HintMessage): void {
     if (this.#closed) return;
-    // The others first: a listener here may publish the next message.
+    // Send to other processes first, because a local listener may publish the next message.
     this.#outbox.add(this.#channels.nameOf(message.world), message);
     this.#local.publish(message);
   }
@@ -319,7 +327,7 @@ export class ValkeyBus implements Bus {
     }
   }
 
-  /** A message of this process has come back: both ways work. */
+  /** Handles one of this process's own messages, which shows that Valkey is reachable in both directions. */
   #echoed(): void {
     this.#echoedAt = this.#time;
     this.#connected = true;
@@ -328,7 +336,10 @@ export class ValkeyBus implements Bus {
   }
 }
 
-/** The message for the operator. It names only the host, as an address may have a password. */
+/**
+ * Returns the message that tells the operator that Valkey cannot be reached. The message names only
+ * the host, because the URL may contain a password.
+ */
 function unreachable(url: string, fault: unknown): string {
   const { protocol, host } = new URL(url);
   return `VALKEY_URL: ${protocol}//${host} cannot be reached: ${reasonOf(fault)}`;

@@ -1,31 +1,31 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { detach } from "../../runtime.js";
 
-/** How long a connection may take until it is used. */
+/** Timeout for a new connection to become ready. */
 const CONNECT_TIMEOUT_MS = 3000;
 
-/** How long the link waits before it connects again: at first, and at most. */
+/** Minimum and maximum delay between reconnection attempts. */
 const FIRST_PAUSE_MS = 50;
 const LONGEST_PAUSE_MS = 1000;
 
 export const SILENT = "No answer.";
 
-/** How many commands may wait for their answers. */
+/** Maximum number of commands awaiting a reply. */
 const MAX_COMMANDS = 20_000;
 
 type CreateClient = (typeof import("@redis/client"))["createClient"];
 
 const connectTo = (createClient: CreateClient, url: string) =>
   createClient({
-    // Valkey has schemes of its own for the same protocol.
+    // Valkey has separate URL schemes for the same protocol.
     url: url.replace(/^valkey/, "redis"),
-    // This protocol lets one connection listen and send commands.
+    // RESP3 allows a connection to both subscribe and send commands.
     RESP: 3,
-    // The link reconnects itself: the client would resend lost messages.
+    // The link itself reconnects, because a client that reconnects also resends lost messages.
     socket: { connectTimeout: CONNECT_TIMEOUT_MS, reconnectStrategy: false },
     disableOfflineQueue: true,
     commandsQueueMaxLength: MAX_COMMANDS,
-    // A timer for each command costs more than the command.
+    // A timer per command costs more than the command itself.
     commandOptions: { timeout: 0 },
     maintNotifications: "disabled",
   });
@@ -34,16 +34,16 @@ export type Client = ReturnType<typeof connectTo>;
 
 interface LinkParts {
   url: string;
-  /** Runs on each new connection before it is used. If it fails, so does the connection. */
+  /** Runs on each new connection before the connection is used. If this fails, the connection is dropped. */
   prepare: (client: Client) => Promise<void>;
   onUp: () => void;
 }
 
-/** Keeps one connection to Valkey, and connects again when it is lost. */
-export class Link {
+/** Maintains one connection to Valkey, and reconnects when it is lost. */
+export class ValkeyLink {
   readonly #parts: LinkParts;
   #client: Client | undefined;
-  /** Gives up the present connection, or the attempt to make one. */
+  /** Drops the current connection, or the attempt to open one. */
   #cut: (fault: Error) => void = () => {};
   #closed = false;
   #fault: unknown;
@@ -61,7 +61,7 @@ export class Link {
     return this.#fault;
   }
 
-  /** Gives up the present connection. A new one follows. */
+  /** Drops the current connection or attempt. The link then reconnects. */
   cut(fault: Error): void {
     this.#cut(fault);
   }
@@ -72,20 +72,20 @@ export class Link {
   }
 
   async #keep(): Promise<void> {
-    // It is installed only where VALKEY_URL is set.
+    // Imported lazily: the package is installed only where VALKEY_URL is set.
     const { createClient } = await import("@redis/client");
     let pause = FIRST_PAUSE_MS;
     while (!this.#closed) {
       const wasUp = await this.#connection(createClient);
       pause = wasUp ? FIRST_PAUSE_MS : Math.min(2 * pause, LONGEST_PAUSE_MS);
       if (this.#closed) return;
-      // Many nodes lose their connections at the same time.
+      // Jitter, because many nodes may lose their connections simultaneously.
       const wait = pause * (0.5 + Math.random() / 2);
       await delay(wait, undefined, { ref: false });
     }
   }
 
-  /** Connects, and waits for the end of the connection. @returns whether it was used. */
+  /** Connects, and waits until the connection ends. @returns whether the connection was ever ready for use. */
   async #connection(createClient: CreateClient): Promise<boolean> {
     const { url } = this.#parts;
     let client: Client | undefined;
@@ -114,7 +114,7 @@ export class Link {
     let isOver = false;
     client.once("end", () => (isOver = true));
     await client.connect();
-    // A client that is destroyed while it connects continues to connect.
+    // Destroying a client that is still connecting does not prevent the connection.
     if (isOver) return client.destroy();
     await this.#parts.prepare(client);
     if (isOver) return;

@@ -1,5 +1,11 @@
 import { randomUUID } from "node:crypto";
-import type { Channel, ChatEvent, Delivery, Mark } from "../../contract/chat-store.js";
+import type {
+  Channel,
+  ChatEvent,
+  ChatDelivery,
+  StoredReadMark,
+} from "../../contract/chat-store.js";
+import { isKeptOut } from "../../contract/store.js";
 import {
   type ChannelRow,
   directOf,
@@ -24,7 +30,7 @@ export const FIND_CHANNEL = `SELECT ${CHANNEL_COLUMNS} FROM chat_channels AS c
 const CREATE =
   "INSERT INTO chat_channels (world_id, id, direct) VALUES ($1, $2, $3) RETURNING number";
 
-/** Makes a channel. @param direct null for the channel of a room. */
+/** Creates a channel. @param direct null for a room's channel. */
 export async function createChannel(
   sql: Sql,
   world: string,
@@ -35,16 +41,19 @@ export async function createChannel(
   return { number, id, direct, last_event: 0, last_message: 0 };
 }
 
-/** The channel of a room that exists. */
+/** Finds or creates a room's channel. The room must exist. */
 export const claimChannel = async (sql: Sql, world: string, room: string): Promise<ChannelRow> =>
   (await sql.one<ChannelRow>(FIND_CHANNEL, [world, room])) ?? createChannel(sql, world, room);
 
-/** PostgreSQL finds it by the memberships of one member. Those in direct channels never end. */
+/**
+ * Joins the tables through one member's memberships, so that PostgreSQL can use an index.
+ * Memberships in direct channels never end.
+ */
 const FIND_DIRECT = `SELECT ${CHANNEL_COLUMNS} FROM chat_members AS m
   JOIN chat_channels AS c ON c.world_id = $1 AND c.number = m.channel
   WHERE m.world_id = $1 AND m.user_id = $2 AND c.direct = $3`;
 
-/** Finds or makes the direct channel of some users. */
+/** Finds or creates the direct channel of a set of users. */
 async function claimDirect(
   sql: Sql,
   world: string,
@@ -57,7 +66,7 @@ async function claimDirect(
 }
 
 interface Participant {
-  /** Undefined for the channel of a room without any event yet. */
+  /** Undefined for a room's channel that has no events. */
   channel: ChannelRow | undefined;
   /** The moderation state; null for an unknown user. */
   state: string | null;
@@ -77,7 +86,7 @@ type Found = { state: string | null; isMember: unknown; isRoom: unknown } & (
   ChannelRow | { number: null }
 );
 
-/** @throws {StoreError} `absent` on `room` if there is no such channel or room. */
+/** @throws {StoreError} `absent` on `room` if there is neither a channel nor a room with this id. */
 async function findParticipant(
   sql: Sql,
   world: string,
@@ -97,11 +106,12 @@ const FIND_BLOCK = `SELECT 1 FROM chat_members AS m CROSS JOIN blocks AS b
     AND b.world_id = $1 AND b.user_id = m.user_id AND b.blocked_id = $3 LIMIT 1`;
 
 /**
- * Finds the sender of a message or a reaction.
- * @param volatile whether the user counts as a member of a room.
- * @returns the channel; undefined for the channel of a room without any event yet.
- * @throws {StoreError} `absent` on `room`; `denied` if the user is banned, silenced or
- *   erased, is no member, or is blocked by a member of a direct channel.
+ * Checks that a user may send a message or a reaction.
+ * @param volatile whether the user counts as a member of a room's channel even without a lasting
+ * membership.
+ * @returns the channel, or undefined for a room's channel that has no events.
+ * @throws {StoreError} `absent` on `room`; `denied` if the user is banned, silenced or erased, is
+ * not a member, or is blocked by a member of a direct channel.
  */
 export async function expectSender(
   sql: Sql,
@@ -171,23 +181,23 @@ export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
     channel: ChannelRow,
     sender: string,
     membership: "join" | "leave",
-  ): Promise<Delivery> => {
+  ): Promise<ChatDelivery> => {
     const content = JSON.stringify({ membership });
     return own.appendEvent(world, channel, { type: MEMBER, sender, content });
   };
 
-  /** Appends that the memberships of some users in a channel changed, if there are any. */
+  /** Logs that memberships in a channel have changed. No-op if there are no users. */
   function noteMemberships(world: string, channel: string, users: string[]): void {
     if (users.length > 0) log.append(world, { type: "chat.memberships", channel, users });
   }
 
   return {
-    async join(world: string, id: string, user: string): Promise<Delivery | undefined> {
+    async join(world: string, id: string, user: string): Promise<ChatDelivery | undefined> {
       const found = await findParticipant(sql, world, id, user);
       const { state, isMember } = found;
       if (found.channel && found.channel.direct !== null) throw absent("room");
       if (state === null) throw absent("user");
-      if (state === "banned") throw denied("The user is banned.");
+      if (isKeptOut(state)) throw denied("The user is banned.");
       if (isMember) return undefined;
       const channel = found.channel ?? (await createChannel(sql, world, id));
       await addMembers(world, channel, [user], [user]);
@@ -202,7 +212,7 @@ export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       id: string,
       user: string,
       silent: boolean,
-    ): Promise<Delivery | undefined> {
+    ): Promise<ChatDelivery | undefined> {
       const { channel, isMember } = await findParticipant(sql, world, id, user);
       if (!channel) return undefined;
       const params = [world, user, channel.number];
@@ -244,12 +254,12 @@ export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       hide: boolean,
     ): Promise<{
       channel: Channel;
-      created: readonly Delivery[];
+      created: readonly ChatDelivery[];
       appeared: readonly string[];
     }> {
       const rows = await sql.all<{ id: string; state: string }>(STATES, [world, users]);
       const states = new Map(rows.map(({ id, state }) => [id, state]));
-      if (users.some((user) => (states.get(user) ?? "banned") === "banned")) {
+      if (users.some((user) => isKeptOut(states.get(user) ?? "banned"))) {
         throw denied("One of the users is banned or does not exist.");
       }
       if (states.get(caller) !== "") throw denied("Silenced.");
@@ -265,7 +275,7 @@ export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
         return { channel: toChannel(channel), created: [], appeared };
       }
       await addMembers(world, channel, users, shown);
-      const created: Delivery[] = [];
+      const created: ChatDelivery[] = [];
       for (const user of users) {
         created.push(await postMembership(world, channel, user, "join"));
       }
@@ -277,13 +287,19 @@ export function memberWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
 
 const USERS = `SELECT id FROM users WHERE world_id = $1 AND id = ANY ($2) AND ${IS_KNOWN}`;
 
-/** By the ids: for a list of them, SQLite would rather read all channels of the world. */
+/**
+ * Wrapping `world_id` in a function makes SQLite look up the ids. Otherwise, SQLite reads all
+ * channels in the world.
+ */
 const CHANNELS = `SELECT id, number FROM chat_channels
   WHERE id = ANY ($2) AND coalesce(world_id, '') = $1`;
 
 const ROOMS = "SELECT id FROM rooms WHERE world_id = $1 AND id = ANY ($2)";
 
-/** The larger of the stored number and the new one. The engines have different functions for it. */
+/**
+ * Returns an expression for the larger of the stored number and the new number. No SQL function for
+ * the maximum exists in both engines.
+ */
 const larger = (column: string) =>
   `CASE WHEN excluded.${column} > chat_readers.${column} OR chat_readers.${column} IS NULL
    THEN excluded.${column} ELSE chat_readers.${column} END`;
@@ -297,12 +313,15 @@ const NOTIFIED = `SELECT DISTINCT user_id, channel FROM chat_notifications
 const FORGET = `DELETE FROM chat_notifications
   WHERE world_id = $1 AND user_id = $2 AND channel = $3 AND event <= $4`;
 
-/** Notes how far users of one world have read. @see ChatStore.mark */
+/**
+ * Stores users' read marks in one world.
+ * @see ChatStore.mark
+ */
 export async function markRead(
   sql: Sql,
   log: DomainLog,
   world: string,
-  marks: readonly Mark[],
+  marks: readonly StoredReadMark[],
 ): Promise<void> {
   const ids = [...new Set(marks.map(({ user }) => user))];
   const users = new Set(await sql.column<string>(USERS, [world, ids]));
@@ -311,7 +330,7 @@ export async function markRead(
   const channels = await claimChannels(sql, world, [
     ...new Set(ofUsers.map(({ channel }) => channel)),
   ]);
-  const known = new Map<string, Mark>();
+  const known = new Map<string, StoredReadMark>();
   for (const { user, channel, pointer, listed } of ofUsers) {
     const number = channels.get(channel);
     if (number === undefined) continue;
@@ -329,7 +348,7 @@ export async function markRead(
     listed,
   }));
   await sql.insert("chat_readers", rows, RAISE);
-  // Most users have no notifications.
+  // Look up all notifications in one query, because most users have none.
   const notified = await sql.all<{ user_id: string; channel: number }>(NOTIFIED, [
     world,
     [...users],
@@ -342,7 +361,7 @@ export async function markRead(
   log.append(world, { type: "chat.marked", marks: [...known.values()] });
 }
 
-/** The numbers of channels by their ids. Those of rooms without any event are made. */
+/** Returns channel numbers by channel id. Creates the channels of rooms that do not have a channel yet. */
 async function claimChannels(
   sql: Sql,
   world: string,

@@ -1,16 +1,20 @@
 import { absent } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
-import type { DomainLog, Sql } from "../domain.js";
+import type { DomainLog, Reading, Sql } from "../domain.js";
 import { perEngine } from "./event-reads.js";
+import { dropOldHeld } from "./held.js";
 import { unindexMessages } from "./search.js";
 
-/** How many old events one slice erases. */
+/** Maximum number of expired events that one slice erases. */
 const SLICE = 200;
 
-/** How many events one slice searches for events of a user. */
+/** Maximum number of events that one slice scans for a user's events. */
 const LOOKED_AT = 5000;
 
-/** Channels are removed at once. Their events are erased later, in slices. */
+/**
+ * Builds the statements that remove channels. The channels are removed immediately; their events
+ * are erased later, in slices.
+ */
 const removal = (condition: string) => ({
   note: `INSERT INTO chat_remains (world_id, channel)
     SELECT c.world_id, c.number FROM chat_channels AS c WHERE ${condition} AND c.last_event > 0`,
@@ -32,7 +36,7 @@ async function removeChannels(
   return sql.run(remove, params);
 }
 
-/** Removes some channels of a world. @returns how many. */
+/** Removes up to `limit` channels in a world. @returns the number of removed channels. */
 export const removeChannelsOfWorld = (
   sql: Sql,
   log: Pick<DomainLog, "erased">,
@@ -57,7 +61,7 @@ const QUIT = [
   `DELETE FROM chat_notifications WHERE ${OF_USER}`,
 ];
 
-/** The direct channels of a user with erased members only. */
+/** Selects a user's direct channels in which every member is erased. */
 const LONELY = `SELECT c.number FROM chat_members AS own CROSS JOIN chat_channels AS c
   WHERE own.world_id = $1 AND own.user_id = $2
     AND c.world_id = $1 AND c.number = own.channel AND c.direct IS NOT NULL AND NOT EXISTS (
@@ -66,8 +70,8 @@ const LONELY = `SELECT c.number FROM chat_members AS own CROSS JOIN chat_channel
         AND users.world_id = $1 AND users.id = other.user_id AND ${IS_KNOWN})`;
 
 /**
- * Ends the memberships and read states of a user who was just erased, except the places in
- * direct channels. Direct channels with erased members only are removed.
+ * Removes the memberships and read marks of a user who has just been erased, but keeps memberships
+ * in direct channels. A direct channel is removed once all of its members are erased.
  */
 export async function quitChat(
   sql: Sql,
@@ -97,6 +101,9 @@ const texts = perEngine(({ isPresent, idInWorld, blank, remove }) => {
     last: `SELECT e.id FROM chat_events AS e WHERE e.world_id = $1 AND ${idInWorld} > $2
       ORDER BY ${idInWorld} LIMIT 1 OFFSET ${LOOKED_AT - 1}`,
     sent: `SELECT e.id FROM chat_events AS e WHERE ${ofUser} AND ${isSent}`,
+    inRooms: `SELECT e.id, c.id AS channel FROM chat_events AS e
+      JOIN chat_channels AS c ON c.world_id = $1 AND c.number = e.channel AND c.direct IS NULL
+      WHERE ${ofUser} AND ${isSent} AND e.replaces IS NULL ORDER BY e.id`,
     empty: `UPDATE chat_events AS e SET content = ${blank}, deleted = 1 WHERE ${ofUser} AND ${isSent}`,
     forget: `DELETE FROM chat_notifications WHERE (world_id, channel, event) IN (
       SELECT e.world_id, e.channel, e.id FROM chat_events AS e WHERE ${ofUser})`,
@@ -109,8 +116,22 @@ const texts = perEngine(({ isPresent, idInWorld, blank, remove }) => {
   };
 });
 
+const CAPTIONS_OF = "DELETE FROM captions WHERE world_id = $1 AND user_id = $2";
+
 const noteErased = (log: Pick<DomainLog, "erased">) =>
   log.erased("chat_events", "chat_edits", "chat_reactions", "chat_notifications");
+
+/** Returns a user's messages in rooms within a slice of the world's events. */
+export const sentBy = (sql: Reading, world: string, user: string, after: number) =>
+  sql.snapshot(async (sql) => {
+    const { last, inRooms } = texts(sql);
+    const next = await sql.value<number>(last, [world, after]);
+    const params = [world, after, next ?? Number.MAX_SAFE_INTEGER, user];
+    return { next, messages: await sql.all<{ id: number; channel: string }>(inRooms, params) };
+  });
+
+// Reports have what was written as it was.
+const EXPIRE_REPORTS = "DELETE FROM reports WHERE world_id = $1 AND reported_at < $2";
 
 export function chatErasures(sql: Sql, log: DomainLog) {
   const { last, sent, empty, forget, expired } = texts(sql);
@@ -121,6 +142,10 @@ export function chatErasures(sql: Sql, log: DomainLog) {
       after: number,
     ): Promise<{ next: number | undefined; emptied: number }> {
       if (!(await sql.one(IS_USER, [world, user]))) throw absent("user");
+      if (after === 0 && (await sql.run(CAPTIONS_OF, [world, user])) > 0) {
+        log.erased("captions");
+        log.append(world, { type: "caption.erased" });
+      }
       const next = await sql.value<number>(last, [world, after]);
       const params = [world, after, next ?? Number.MAX_SAFE_INTEGER, user];
       await unindexMessages(sql, log, world, await sql.column<number>(sent, params));
@@ -135,21 +160,22 @@ export function chatErasures(sql: Sql, log: DomainLog) {
 
     async expire(world: string, before: number): Promise<boolean> {
       let left = SLICE;
+      await dropOldHeld(sql, log, world, before);
+      const reports = await sql.run(EXPIRE_REPORTS, [world, Math.ceil(before)]);
+      if (reports > 0) log.erased("reports", "report_reasons");
       const channels = await sql.column<number>(expired, [world, Math.ceil(before), SLICE]);
       for (const channel of channels) {
         left -= await eraseOldest(sql, log, world, channel, left, before);
         if (left === 0) break;
       }
-      if (left < SLICE) {
-        noteErased(log);
-        log.append(world, { type: "chat.erased" });
-      }
+      if (left < SLICE) noteErased(log);
+      if (left < SLICE || reports > 0) log.append(world, { type: "chat.erased" });
       return left === 0;
     },
   };
 }
 
-/** Erases the oldest events of a channel that are older than a time. @returns how many. */
+/** Erases a channel's oldest events, up to a time. @returns the number of erased events. */
 async function eraseOldest(
   sql: Sql,
   log: Pick<DomainLog, "erased">,
@@ -171,19 +197,19 @@ async function eraseOldest(
   return ids.length;
 }
 
-/** A deleted channel of which events are left. */
+/** A deleted channel that still has events. */
 interface Remains {
   world: string;
   channel: number;
 }
 
-/** The deleted channel whose events are erased next. */
+/** Returns a deleted channel whose events have not been erased yet. */
 export const findRemains = (sql: Sql) =>
   sql.one<Remains>("SELECT world_id AS world, channel FROM chat_remains LIMIT 1");
 
 const END = "DELETE FROM chat_remains WHERE world_id = $1 AND channel = $2";
 
-/** Erases a slice of the events of a deleted channel. */
+/** Erases a slice of the events in a deleted channel. */
 export async function eraseRemains(
   sql: Sql,
   log: Pick<DomainLog, "erased">,

@@ -3,10 +3,11 @@ import type {
   Channel,
   ChatEvent,
   ChatStore,
-  Delivery,
-  Mark,
-  Membership,
-  MessageDraft,
+  ChatDelivery,
+  HeldMessage,
+  StoredReadMark,
+  ChannelMembership,
+  MessageInput,
   MessageSearch,
   NewMark,
   Unread,
@@ -18,6 +19,7 @@ import {
   toChannel,
   toEvents,
 } from "../../rules/chat-rows.js";
+import { approvedMessage, noted, rejectedMessage } from "../../rules/acts.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { frozen } from "../../rules/versions.js";
@@ -37,7 +39,7 @@ import {
   markRead,
   memberWrites,
 } from "./channels.js";
-import { chatErasures } from "./chat-erasing.js";
+import { chatErasures, sentBy } from "./chat-erasing.js";
 import {
   perEngine,
   readDeliveries,
@@ -46,12 +48,12 @@ import {
   readReactions,
   readSent,
 } from "./event-reads.js";
+import { dropEdits, expectAuthor, heldReads, holdMessage, keepPace, takeHeld } from "./held.js";
 import { indexMessages, reindexMessage, unindexMessages } from "./search.js";
 
-const last = perEngine(
-  ({ idInWorld }) =>
-    `SELECT coalesce(max(${idInWorld}), 0) FROM chat_events AS e WHERE e.world_id = $1`,
-);
+// The events themselves do not tell the id: erasing removes the last ones, soon or late.
+const LAST = `SELECT seq FROM log_heads WHERE world_id = $1
+  AND EXISTS (SELECT 1 FROM chat_channels WHERE world_id = $1 AND last_event > 0)`;
 
 const IS_MEMBER = `SELECT 1 FROM chat_channels AS c CROSS JOIN chat_members AS m
   WHERE c.world_id = $1 AND c.id = $2
@@ -72,7 +74,10 @@ const marksOf = (users: string) => `SELECT r.user_id AS "user", c.id AS channel,
 
 const MARKS = marksOf("= ANY ($2)");
 
-/** Marks, and a row without a channel if there are notifications. Most users have none. */
+/**
+ * Selects read marks, plus a row without a channel if there are any notifications. Most users have
+ * no notifications, so they need no second query.
+ */
 const UNREAD = `${marksOf("= $2")}
   UNION ALL SELECT NULL, NULL, NULL, NULL
   WHERE EXISTS (SELECT 1 FROM chat_notifications WHERE world_id = $1 AND user_id = $2)`;
@@ -84,8 +89,8 @@ const NOTIFICATIONS = `SELECT c.id AS channel, n.event
 
 /** @see ChatStore.unread */
 async function readUnread(sql: Sql, world: string, user: string): Promise<Unread> {
-  const rows = await sql.all<Mark | { channel: null }>(UNREAD, [world, user]);
-  const marks = rows.filter((row): row is Mark => row.channel !== null);
+  const rows = await sql.all<StoredReadMark | { channel: null }>(UNREAD, [world, user]);
+  const marks = rows.filter((row): row is StoredReadMark => row.channel !== null);
   if (marks.length === rows.length) return { marks, notifications: [] };
   const notifications = await sql.all<{ channel: string; event: number }>(NOTIFICATIONS, [
     world,
@@ -95,7 +100,7 @@ async function readUnread(sql: Sql, world: string, user: string): Promise<Unread
 }
 
 const chatReads = (sql: Reading) => ({
-  lastId: async (world: string): Promise<number> => (await sql.value<number>(last(sql), [world]))!,
+  lastId: async (world: string): Promise<number> => (await sql.value<number>(LAST, [world])) ?? 0,
 
   async channel(world: string, id: string): Promise<Channel | undefined> {
     const row = await sql.one<ChannelRow>(FIND_CHANNEL, [world, id]);
@@ -104,6 +109,7 @@ const chatReads = (sql: Reading) => ({
 
   events: readEvents.bind(undefined, sql),
   sent: readSent.bind(undefined, sql),
+  sentBy: sentBy.bind(undefined, sql),
   deliveries: readDeliveries.bind(undefined, sql),
   search: (world: string, channel: string, search: MessageSearch) =>
     sql.search("messages", world, { channel, ...search }),
@@ -119,26 +125,27 @@ const chatReads = (sql: Reading) => ({
   members: (world: string, channel: string, limit: number): Promise<string[]> =>
     sql.column<string>(MEMBERS, [world, channel, limit]),
 
-  async memberships(world: string, user: string): Promise<Membership[]> {
+  async memberships(world: string, user: string): Promise<ChannelMembership[]> {
     const rows = await sql.all<ChannelRow & { hidden: number }>(MEMBERSHIPS, [world, user]);
     return rows.map((row) => ({ ...toChannel(row), hidden: row.hidden === 1 }));
   },
 
-  marks: (world: string, users: readonly string[]): Promise<Mark[]> =>
-    sql.all<Mark>(MARKS, [world, users]),
+  marks: (world: string, users: readonly string[]): Promise<StoredReadMark[]> =>
+    sql.all<StoredReadMark>(MARKS, [world, users]),
 
   unread: readUnread.bind(undefined, sql),
+  ...heldReads(sql),
 });
 
-/** A message as it travels to the writer thread: with its content as JSON. */
-type SentMessage = Omit<MessageDraft, "content"> & { content: string };
+/** A message in the form sent to the writer thread. The content is JSON. */
+type SentMessage = Omit<MessageInput, "content"> & { content: string };
 
 const NOTIFY = `INSERT INTO chat_notifications (world_id, user_id, channel, event)
   SELECT u.world_id, u.id, CAST($2 AS BIGINT), CAST($3 AS BIGINT) FROM`;
 
 const IS_NOTIFIED = `u.world_id = $1 AND u.id <> $4 AND ${IS_KNOWN}`;
 
-// A cross join keeps SQLite from reading all users of the world.
+// A cross join keeps SQLite from reading all users in the world.
 const NOTIFY_MEMBERS = `${NOTIFY} chat_members AS m CROSS JOIN users AS u
   WHERE m.world_id = $1 AND m.channel = $2 AND u.id = m.user_id AND ${IS_NOTIFIED}
   RETURNING user_id`;
@@ -155,7 +162,7 @@ const SET_EDIT = `INSERT INTO chat_edits (world_id, event, edit) VALUES ($1, $2,
 
 const LAST_EDIT = "SELECT edit FROM chat_edits WHERE world_id = $1 AND event = $2";
 
-/** An event that an edit or a deletion names. */
+/** The message that a draft edits or deletes. */
 interface Replaced {
   id: number;
   type: number;
@@ -177,12 +184,13 @@ const texts = perEngine(({ isPresent, blank }) => ({
     WHERE ${OF_CHANNEL} AND e.replaces = $3 AND e.deleted = 0`,
 }));
 
-function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
+/** The parts of writes that change messages, also for moderators who decide about reports. */
+export function messageParts(sql: Sql, log: DomainLog, own: EngineWrites) {
   const { find, blank, remove, removeEdits } = texts(sql);
 
   const lastEdit = (world: string, event: number) => sql.value<number>(LAST_EDIT, [world, event]);
 
-  /** Notifies users of the next event. @returns their ids. */
+  /** Stores notifications for the next event. @returns the ids of the notified users. */
   async function notify(
     world: string,
     { number, direct }: ChannelRow,
@@ -196,7 +204,7 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
   }
 
   /**
-   * The message that a draft edits or deletes.
+   * Returns the message that a draft edits or deletes.
    * @throws {StoreError} `absent` on `event`, or `denied`.
    */
   async function expectReplaced(
@@ -217,24 +225,80 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
     return replaced;
   }
 
-  /** The event that deleted a message; undefined if an erasure did it. */
+  /**
+   * Returns the event that deleted a message, or the message's last edit if an erasure deleted it.
+   * Returns undefined if there is no such event.
+   */
   async function deletionOf(
     world: string,
     channel: string,
     { id, deleted }: Replaced,
-  ): Promise<Delivery | undefined> {
+  ): Promise<ChatDelivery | undefined> {
     const edit = deleted ? await lastEdit(world, id) : undefined;
     if (edit === undefined) return undefined;
     return (await readDeliveries(sql, world, channel, edit - 1, 1))[0];
   }
 
+  /** Replaces the content of a message. @param content as JSON; null deletes the message. */
+  async function change(
+    world: string,
+    channel: ChannelRow,
+    replaced: Replaced,
+    sender: string,
+    content: string | null,
+  ): Promise<ChatDelivery> {
+    log.erased("chat_events", "chat_notifications");
+    const params = [world, channel.number, replaced.id];
+    if (content !== null) {
+      await reindexMessage(sql, log, world, channel.number, replaced.id, content);
+      await sql.run(blank, params);
+      // All edits but the last have already been erased.
+      const edit = await lastEdit(world, replaced.id);
+      if (edit !== undefined) await sql.run(blank, [world, channel.number, edit]);
+    } else if (!replaced.deleted) {
+      await unindexMessages(sql, log, world, [replaced.id]);
+      await sql.run(remove, params);
+      await sql.run(removeEdits, params);
+      await sql.run(FORGET, params);
+    }
+    if (channel.direct === null) await dropEdits(sql, log, world, channel.id, replaced.id);
+    const deleted = content === null ? 1 : 0;
+    const event = { type: MESSAGE, sender, content, replaces: replaced.id, deleted };
+    const delivery = await own.appendEvent(world, channel, event);
+    await sql.run(SET_EDIT, [world, replaced.id, delivery.event.id]);
+    if (replaced.sender !== sender) log.moderated(world, delivery, replaced.sender);
+    return delivery;
+  }
+
+  /** Finds a message, which may be deleted. */
+  const findMessage = (world: string, channel: ChannelRow, event: number) =>
+    sql.one<Replaced>(find, [world, channel.number, event]);
+
+  return { notify, expectReplaced, deletionOf, change, findMessage };
+}
+
+function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
+  const { notify, expectReplaced, deletionOf, change, findMessage } = messageParts(sql, log, own);
+
+  /** Sends a message of a user whose rights were checked. */
+  async function post(
+    world: string,
+    id: string,
+    found: ChannelRow | undefined,
+    draft: SentMessage,
+  ): Promise<ChatDelivery> {
+    const { sender, content } = draft;
+    const channel = found ?? (await createChannel(sql, world, id));
+    const notified = await notify(world, channel, draft);
+    return own.appendEvent(world, channel, { type: MESSAGE, sender, content }, notified);
+  }
+
   return {
-    async send(world: string, id: string, draft: SentMessage): Promise<Delivery> {
-      const { sender, content, volatile } = draft;
+    async send(world: string, id: string, draft: SentMessage): Promise<ChatDelivery> {
+      const { sender, volatile, slow } = draft;
       const found = await expectSender(sql, world, id, sender, volatile);
-      const channel = found ?? (await createChannel(sql, world, id));
-      const notified = await notify(world, channel, draft);
-      return own.appendEvent(world, channel, { type: MESSAGE, sender, content }, notified);
+      await keepPace(sql, world, id, sender, slow);
+      return post(world, id, found, draft);
     },
 
     async replace(
@@ -242,39 +306,68 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       id: string,
       draft: SentMessage,
       deletes: boolean,
-    ): Promise<Delivery> {
+    ): Promise<ChatDelivery> {
       const { sender, volatile } = draft;
       const channel = await expectSender(sql, world, id, sender, volatile);
       if (!channel) throw absent("event");
       const replaced = await expectReplaced(world, channel, draft, deletes);
       const before = await deletionOf(world, id, replaced);
       if (before) return before;
-      log.erased("chat_events", "chat_notifications");
-      const params = [world, channel.number, replaced.id];
-      if (!deletes) {
-        await reindexMessage(sql, log, world, channel.number, replaced.id, draft.content);
-        await sql.run(blank, params);
-        // Earlier edits are erased already.
-        const edit = await lastEdit(world, replaced.id);
-        if (edit !== undefined) await sql.run(blank, [world, channel.number, edit]);
-      } else if (!replaced.deleted) {
-        await unindexMessages(sql, log, world, [replaced.id]);
-        await sql.run(remove, params);
-        await sql.run(removeEdits, params);
-        await sql.run(FORGET, params);
+      return change(world, channel, replaced, sender, deletes ? null : draft.content);
+    },
+
+    async hold(world: string, id: string, draft: SentMessage, at: number): Promise<HeldMessage> {
+      const { sender, content, volatile, slow, replaces } = draft;
+      const channel = await expectSender(sql, world, id, sender, volatile);
+      if (channel && channel.direct !== null) throw denied("Direct messages never wait.");
+      const held = { channel: id, sender, content, timestamp: at };
+      if (replaces == null) {
+        await keepPace(sql, world, id, sender, slow);
+        return holdMessage(sql, log, world, { ...held, replaces: null });
       }
-      const content = deletes ? null : draft.content;
-      const event = {
-        type: MESSAGE,
-        sender,
-        content,
-        replaces: replaced.id,
-        deleted: deletes ? 1 : 0,
-      };
-      const delivery = await own.appendEvent(world, channel, event);
-      await sql.run(SET_EDIT, [world, replaced.id, delivery.event.id]);
-      if (replaced.sender !== sender) log.moderated(world, delivery, replaced.sender);
+      if (!channel) throw absent("event");
+      const replaced = await expectReplaced(world, channel, draft, false);
+      return holdMessage(sql, log, world, { ...held, replaces: replaced.id });
+    },
+
+    async approve(
+      world: string,
+      id: string,
+      held: string,
+      mentioned: readonly string[],
+      notifiesAll: boolean,
+    ): Promise<ChatDelivery> {
+      const { sender, content, replaces } = await takeHeld(sql, log, world, id, held);
+      await expectAuthor(sql, world, sender);
+      const channel = await sql.one<ChannelRow>(FIND_CHANNEL, [world, id]);
+      let delivery: ChatDelivery;
+      if (replaces === null) {
+        const draft = { sender, content, mentioned, notifiesAll };
+        delivery = await post(world, id, channel, draft);
+      } else {
+        const replaced = channel && (await findMessage(world, channel, replaces));
+        if (!replaced || replaced.deleted) throw absent("event");
+        delivery = await change(world, channel, replaced, sender, content);
+      }
+      const { id: event } = delivery.event;
+      const gone = { channel: id, held, user: sender } as const;
+      log.append(world, { type: "chat.unheld", ...gone, state: "approved", event });
+      log.append(world, noted(approvedMessage(id, event, sender)));
       return delivery;
+    },
+
+    async reject(
+      world: string,
+      id: string,
+      held: string,
+      reason: string | null,
+    ): Promise<HeldMessage> {
+      const message = await takeHeld(sql, log, world, id, held);
+      const gone = { channel: id, held, user: message.sender } as const;
+      const hidden = reason === null ? {} : { hidden: { reason } };
+      log.append(world, { type: "chat.unheld", ...gone, state: "rejected", ...hidden });
+      log.append(world, noted(rejectedMessage(id, message.sender)));
+      return message;
     },
   };
 }
@@ -291,6 +384,9 @@ export const chat = domain({
   parameters: {
     send: 3,
     replace: 4,
+    hold: 4,
+    approve: 5,
+    reject: 4,
     join: 3,
     leave: 4,
     react: 4,
@@ -302,14 +398,19 @@ export const chat = domain({
   },
 });
 
-/** The store of chat. Contents travel to a writer as JSON, which is copied faster than an object. */
-export const chatStore = ({ replace, index, ...bound }: Bound<typeof chat>): ChatStore => ({
+/**
+ * Adapts the chat domain to `ChatStore`. Message content is passed to the writer as JSON, which is
+ * faster to copy than an object.
+ */
+export const chatStore = ({ replace, hold, index, ...bound }: Bound<typeof chat>): ChatStore => ({
   ...bound,
   send(world, id, { content, ...rest }, by) {
     const draft = { content: JSON.stringify(content), ...rest };
     if (draft.replaces == null) return bound.send(world, id, draft, by);
     return replace(world, id, draft, content.type === "deleted", by);
   },
+  hold: (world, id, { content, ...rest }, at, by) =>
+    hold(world, id, { content: JSON.stringify(content), ...rest }, at, by),
   async search(world, id, selection) {
     for (;;) {
       const { rows } = await bound.search(world, id, selection);

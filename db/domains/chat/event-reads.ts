@@ -1,4 +1,4 @@
-import type { ChatEvent, Delivery, EventSelection } from "../../contract/chat-store.js";
+import type { ChatEvent, ChatDelivery, EventSelection } from "../../contract/chat-store.js";
 import {
   EVENT_OVERHEAD,
   type EventRow,
@@ -11,19 +11,19 @@ import {
 import { pageTooLarge } from "../../rules/preconditions.js";
 import { perEngine as eachEngine, type Sql } from "../domain.js";
 
-// SQLite keeps the rows of events that are gone: no row of their table may move, as it would leave
-// its bytes behind. An erased text is overwritten there with as many zero bytes.
+// SQLite keeps the rows of events that are gone, because deleting rows could move other rows, and a
+// moved row would leave its bytes behind. Erased content is overwritten in place with zero bytes.
 
-/** How the statements about `chat_events AS e` differ between the engines. */
+/** Differences between the engines in statements about `chat_events AS e`. */
 interface EventDialect {
   readonly engine: Sql["engine"];
   /** The condition for an event that is not gone. */
   readonly isPresent: string;
-  /** The id of an event, where the index of all events of a world finds it. */
+  /** An event's id, in the form that matches the index on all events in a world. */
   readonly idInWorld: string;
-  /** The value of an erased content, which comes from `chat_events`. */
+  /** The value that replaces erased `content` in `chat_events`. */
   readonly blank: string;
-  /** Removes events. A condition follows. */
+  /** The statement that removes events, without its condition. */
   readonly remove: string;
 }
 
@@ -59,7 +59,7 @@ export const LAST = `LEFT JOIN chat_edits AS edits
   LEFT JOIN chat_events AS last
     ON last.world_id = $1 AND last.channel = e.channel AND last.id = edits.edit`;
 
-/** The condition for events that are no member events. SQLite uses the partial index for no other wording. */
+/** Excludes member events. SQLite uses the partial index only for this exact wording. */
 export const NO_MEMBERS = "e.type != 1";
 
 const ofChannel = ({ isPresent }: EventDialect) => `e.world_id = $1
@@ -79,7 +79,10 @@ const previous = ({ isPresent }: EventDialect, condition = "") => `(
   WHERE e.world_id = $1 AND e.channel = event.channel AND e.id < event.id
     AND ${isPresent} ${condition} ORDER BY e.id DESC LIMIT 1)`;
 
-/** @param events selects the ids of channels and events. */
+/**
+ * Builds the statement that reads deliveries.
+ * @param condition selects the events.
+ */
 const deliveriesOf = (dialect: EventDialect, condition: string, order: string) => `
   SELECT event.*, coalesce(${previous(dialect)}, 0) AS previous,
     coalesce(${previous(dialect, `AND ${NO_MEMBERS}`)}, 0) AS "previousMessage"
@@ -111,15 +114,15 @@ const REACTIONS = `SELECT number, event, reaction, user_id FROM chat_reactions
 const NOTIFIED = `SELECT event, user_id FROM chat_notifications
   WHERE world_id = $1 AND channel = ANY ($2) AND event = ANY ($3)`;
 
-/** How many events of a page one statement reads: of the largest messages, so many fit into memory. */
+/** Maximum number of events that one statement reads, so that even the largest messages fit in memory. */
 const SLICE = 100;
 
-/** Bounds an id, which may be any number, to the range of a column. */
+/** Clamps an id, which may be any number, to the range of a column. */
 export const bounding = (id: number): number => Math.max(0, Math.min(id, Number.MAX_SAFE_INTEGER));
 
 /**
- * The reactions to some events.
- * @param space how many characters they may take.
+ * Reads the reactions to events.
+ * @param space the maximum total size, in characters.
  * @throws {StoreError} `large`.
  */
 export async function readReactions(
@@ -174,7 +177,7 @@ export async function readEvents(
   return toEvents(channel, rows, await readReactions(sql, world, rows, space));
 }
 
-/** When the messages of a channel were sent, the oldest first. */
+/** Returns the times at which a channel's messages were sent, oldest first. */
 export const readSent = (
   sql: Sql,
   world: string,
@@ -184,23 +187,23 @@ export const readSent = (
 ): Promise<{ id: number; timestamp: number }[]> =>
   sql.all<{ id: number; timestamp: number }>(texts(sql).sent, [world, channel, after, limit]);
 
-/** A delivery as it is read, with the tag and the author of its entry. */
+/** A delivery's row, with the tag and the author of the event's entry in the log. */
 interface ReadDelivery extends EventRow {
   tag: number;
   author: string | null;
   channel: number;
-  /** The id of the channel. */
+  /** The channel's id. */
   name: string;
   previous: number;
   previousMessage: number;
 }
 
-/** A delivery with the tag and the author of its entry in the log. */
+/** A delivery, with the tag and the author of the event's entry in the log. */
 interface TaggedDelivery {
   tag: number;
   /** See `authorBeside`. */
   author: string | null;
-  delivery: Delivery;
+  delivery: ChatDelivery;
 }
 
 async function withRest(
@@ -241,13 +244,13 @@ export async function readDeliveries(
   channel: string,
   after: number,
   limit: number,
-): Promise<Delivery[]> {
+): Promise<ChatDelivery[]> {
   const params = [world, channel, Math.floor(bounding(after)), limit];
   const rows = await sql.all<ReadDelivery>(texts(sql).ofChannel, params);
   return (await withRest(sql, world, rows)).map(({ delivery }) => delivery);
 }
 
-/** The deliveries of all channels of a world after an id, and up to another one. */
+/** Reads the deliveries in all channels of a world, from the event after `after` up to and including `last`. */
 export async function readNewDeliveries(
   sql: Sql,
   world: string,

@@ -1,21 +1,22 @@
+import { foldText, UNSPACED } from "../../../schemas/plain/folding.js";
 import type { ChatEvent, MessageSearch } from "../../contract/chat-store.js";
 import { type EventRow, MESSAGE, toEvents } from "../../rules/chat-rows.js";
-import { foldCase } from "../../rules/rows.js";
 import type { DomainLog, Sql } from "../domain.js";
 import { bounding, COLUMNS, LAST, NO_MEMBERS, perEngine, readReactions } from "./event-reads.js";
 
-// Searches messages. Sending a message does not update the index. A search scans the messages that
-// are not indexed yet. If there are many, it indexes the oldest of them first. So the first search
-// of a channel builds its index, also after an import or a restore.
+// Searches messages. Sending a message does not update the index. Instead, a search scans the
+// messages that have not been indexed yet. If there are too many unindexed messages, the oldest of
+// them are indexed before the search. The first search in a channel therefore builds the channel's
+// index, even after an import or a restore.
 //
-// The index is `chat_words`: full-text search in SQLite, and a column of words with an inverted
-// index in PostgreSQL. `chat_channels.searched` is the id of the last message that was
-// indexed. A write that erases a text removes its words in the same transaction.
+// The index is `chat_words`: full-text search in SQLite, and a word column with an inverted index
+// in PostgreSQL. `chat_channels.searched` is the id of the last indexed event. A write that erases
+// a message also removes its words, in the same transaction.
 
-/** How many messages that are not indexed a search reads. */
+/** Maximum number of unindexed messages that a search scans. */
 const MAX_UNINDEXED = 50;
 
-/** How many events one write indexes, and the size of their contents, in characters. */
+/** Maximum number of events that one write indexes, and the maximum size of their content, in characters. */
 const SLICE = 250;
 const SLICE_SIZE = 512 * 1024;
 
@@ -24,12 +25,13 @@ const SET_SEARCHED = "UPDATE chat_channels SET searched = $3 WHERE world_id = $1
 
 const IS_MESSAGE = "e.type = 0 AND e.replaces IS NULL AND e.deleted = 0";
 
-/** How the engines differ in what they keep of words: a text of words, or a list. */
+/** Differences in how the engines store words: as a string or as a list. */
 const DIALECTS = {
   sqlite: {
     hits: `FROM chat_words AS w CROSS JOIN chat_events AS e ON e.number = w.rowid`,
     matches: "w.chat_words MATCH $5",
-    // In the order of the index, so that it stops at the limit. A channel has its events in order.
+    // Reads in index order, so that the query can stop at the limit. A channel's events are indexed
+    // in order.
     before: `w.rowid < (SELECT coalesce(max(older.number), 0) + 1 FROM chat_events AS older
       WHERE older.world_id = $1 AND older.channel = $2 AND older.gone = 0 AND older.id < $3)`,
     newest: "w.rowid DESC",
@@ -84,7 +86,10 @@ const wordsIn = (channel: number, content: EventRow["content"]): string =>
     .map((word) => indexedWord(channel, word))
     .join(" ");
 
-/** Searches a channel. @returns no rows if too many messages have to be indexed first. */
+/**
+ * Searches a channel. `rows` is undefined if the channel has too many unindexed messages, some of
+ * which must be indexed before the search.
+ */
 export async function searchMessages(
   sql: Sql,
   world: string,
@@ -102,7 +107,8 @@ export async function searchMessages(
   if (found.length < limit) {
     const words = match(wanted.map((word) => indexedWord(number, word)));
     const known = new Set(latest.map((row) => row.id));
-    // With PostgreSQL, some of the latest may have been indexed in between.
+    // With PostgreSQL, another write may have indexed some of the latest messages since they were
+    // read above.
     const older = await sql.all<EventRow>(indexed, [world, number, end, limit, words]);
     found.push(...older.filter((row) => !known.has(row.id)));
   }
@@ -154,28 +160,20 @@ export async function unindexMessages(
   if ((await sql.run(texts(sql).remove, [world, events])) > 0) log.erased("chat_words");
 }
 
-// Both engines index the same words, which are cut and folded here, so that they find the same
-// messages. An index of words is ordered, and every word begins with its channel: the words of a
-// channel that begin with something are one range, however many messages other channels have.
+// Split and fold words here rather than in the engines, so that both engines index the same words
+// and find the same messages. The word index is ordered, and each word is prefixed with the channel
+// number. A prefix search within a channel is therefore a single range, no matter how many messages
+// the other channels contain.
 
-/** Scripts that put no space between words. Each of their characters counts as a word. */
-const UNSPACED = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"]
-  .map((script) => `\\p{Script=${script}}`)
-  .join("");
-
-/** A word. A longer one counts as several: an index does not take words of any length. */
+/** Matches a word. A word of more than 40 characters is split, because an index limits the length of words. */
 const WORD = new RegExp(`[${UNSPACED}]|(?:(?![${UNSPACED}])[\\p{L}\\p{N}]){1,40}`, "gu");
 
-/** Invisible characters, and combining marks such as accents. */
-const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
-
-/** The different words of a text, without differences of case, width and accents. */
+/** Returns the distinct words in a string, ignoring case, width and accents. */
 function searchWordsOf(text: string): string[] {
-  const folded = foldCase(text.normalize("NFKD")).normalize("NFKD").replace(UNSEEN, "");
-  return [...new Set(folded.match(WORD) ?? [])];
+  return [...new Set(foldText(text).match(WORD) ?? [])];
 }
 
-/** The words of the content of a message: of its text, and of the names of its files. */
+/** Returns the words in a message's text and in the names of its files. */
 function wordsOfContent(content: string | Uint8Array | null): string[] {
   if (typeof content !== "string") return [];
   const { body, files } = JSON.parse(content) as { body?: unknown; files?: unknown };
@@ -185,9 +183,9 @@ function wordsOfContent(content: string | Uint8Array | null): string[] {
   return searchWordsOf([body, ...names].filter((part) => typeof part === "string").join("\n"));
 }
 
-/** Whether each wanted word is the beginning of one of the words. */
+/** Whether each wanted word is a prefix of one of the words. */
 const hasWords = (words: readonly string[], wanted: readonly string[]): boolean =>
   wanted.every((start) => words.some((word) => word.startsWith(start)));
 
-/** How an index has a word of a channel. The dot is in no word. */
+/** Returns the indexed form of a word in a channel. Words never contain the dot. */
 const indexedWord = (channel: number, word: string): string => `${channel}·${word}`;

@@ -3,6 +3,7 @@ import { takenAs, worldIn } from "../../copies/copied-rows.js";
 import { countedBy, type Row, TABLES, type Value } from "../../copies/tables.js";
 import type { OwnRoomRow } from "../../rules/room-rows.js";
 import type { WorldRow } from "../../rules/rows.js";
+import { foldedInvitation } from "../../rules/invitation-rows.js";
 import { derivedOf } from "../../rules/user-rows.js";
 import { domain, type DomainLog, type Inserted, type Reading, type Sql } from "../domain.js";
 import { insertRooms } from "../rooms/rooms.js";
@@ -14,7 +15,7 @@ const copyReads = (sql: Reading) => ({
   expectFree: (world: string, itsDomain: string): Promise<void> =>
     expectFreeWorld(sql, world, itsDomain),
 
-  /** Refuses the ids that rows of another world have. @throws {StoreError} `taken`. */
+  /** Rejects ids that rows in another world already have. @throws {StoreError} `taken`. */
   expectFreeIds: (_world: string, table: string, ids: readonly string[]): Promise<void> =>
     expectFreeIds(sql, table, ids),
 });
@@ -25,7 +26,7 @@ async function expectFreeIds(sql: Sql, table: string, ids: readonly string[]): P
   if (found !== undefined) throw takenAs(table, found);
 }
 
-/** The columns that other rows change later. */
+/** Initial values of derived columns, by table. Rows that are loaded later update these values. */
 const DERIVED = new Map(
   TABLES.map(({ name, columns }) => [
     name,
@@ -37,21 +38,21 @@ const DERIVED = new Map(
   ]),
 );
 
-/** The tables whose ids are unique among all worlds. */
+/** The tables whose ids are unique across all worlds. */
 const ALONE = new Set(
   TABLES.filter(({ unique }) => unique.some((columns) => columns.join() === "id")).map(
     ({ name }) => name,
   ),
 );
 
-/** The tables whose numbers columns of others name. */
+/** The tables whose rows other tables reference by number. */
 const COUNTED = new Set(
   TABLES.flatMap(({ columns }) => columns.map(countedBy)).filter(
     (name) => name !== undefined && name !== "chat_events",
   ),
 );
 
-/** The votes that a row has from others. */
+/** Vote counts that are derived from other rows. */
 const TALLIES: Readonly<Record<string, { column: string; text: string }>> = {
   question_votes: {
     column: "question",
@@ -72,9 +73,9 @@ const SHOWN = "UPDATE world_ids SET touched = NULL WHERE id = $1 AND touched IS 
 
 const copyWrites = (sql: Sql, log: DomainLog) => ({
   /**
-   * Takes the id of a world that is not shown yet.
-   * @returns the number before the first that its events may have. Events of an import that was
-   * abandoned may still be there, under numbers that the log has not given.
+   * Claims the id of a world that stays hidden until {@link show}.
+   * @returns the number before the world's first event. An abandoned import may have left events
+   * whose numbers the log never assigned.
    * @throws {StoreError} `taken` on `id` or `domain`.
    */
   async stage(world: string, row: WorldRow): Promise<number> {
@@ -84,9 +85,9 @@ const copyWrites = (sql: Sql, log: DomainLog) => ({
   },
 
   /**
-   * Loads rows of a table into a world that is not shown yet.
-   * @param columns of the rows.
-   * @returns the numbers that the rows got, if other tables refer to them.
+   * Loads a table's rows into a hidden world.
+   * @param columns the names of the rows' columns.
+   * @returns the numbers assigned to the rows, if other tables reference them.
    * @throws {StoreError} `taken`.
    */
   async load(
@@ -114,7 +115,7 @@ const copyWrites = (sql: Sql, log: DomainLog) => ({
         ? insertRooms(sql, world, named as unknown as OwnRoomRow[])
         : insertRows(sql, table, named));
     } catch (error) {
-      // Only two rows of the document can be in conflict, as the world is new.
+      // The world is new, so the error can only be a conflict between two rows in the document.
       const { code = "" } = error as { code?: string };
       if (!/^(SQLITE_CONSTRAINT|23)/.test(code)) throw error;
       throw takenAs(table, undefined);
@@ -125,8 +126,8 @@ const copyWrites = (sql: Sql, log: DomainLog) => ({
   },
 
   /**
-   * Shows a world whose rows are all there.
-   * @param last the id of its last event.
+   * Makes a world visible once all of its rows are loaded.
+   * @param last the id of the world's last event.
    * @throws {StoreError} `taken` on `domain`.
    */
   async show(world: string, row: WorldRow, last: number): Promise<WorldRow> {
@@ -138,11 +139,11 @@ const copyWrites = (sql: Sql, log: DomainLog) => ({
     return shown;
   },
 
-  /** Removes rows of a world that is not shown yet. @returns whether nothing is left. */
+  /** Removes some of a hidden world's rows. @returns whether nothing is left. */
   drop: (world: string, rows: number): Promise<boolean> => removeSlice(sql, log, world, rows),
 });
 
-/** The maintenance job has removed what was loaded, as there was no slice for a minute. */
+/** Returns the error for an import that stalled for a minute, so that the maintenance job removed the loaded rows. */
 const abandoned = (world: string): StoreError =>
   new StoreError("busy", `The import of the world ${world} was interrupted. Try again.`);
 
@@ -160,6 +161,7 @@ async function insertRows(
   const derived = DERIVED.get(table);
   const whole = rows.map((row): Inserted => {
     if (table === "users") return { ...row, ...derivedOf(row.profile as string | null) };
+    if (table === "invitations") return { ...row, ...foldedInvitation(row) };
     if (table === "chat_events") return { ...row, content: row.content ?? noContent };
     return { ...row, ...derived };
   });
@@ -183,11 +185,11 @@ function countsOf<T>(values: readonly T[]): Map<T, number> {
   return counts;
 }
 
-/** Copies of worlds on their way into the tables. */
+/** The domain that loads copies of worlds into the tables. */
 export const copies = domain({
   reads: copyReads,
   writes: copyWrites,
   parameters: { stage: 2, load: 4, show: 3, drop: 2 },
-  // Only one world at a time may claim an id or a domain.
+  // Only one write at a time may claim a world's id or domain.
   exclusive: { stage: () => true, show: () => true },
 });

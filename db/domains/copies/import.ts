@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import type { Author } from "../../contract/author.js";
-import type { DocumentRows, Lines } from "../../contract/selections.js";
+import type { DocumentRows, LineSource } from "../../contract/selections.js";
 import { StoreError } from "../../contract/store.js";
-import { twinFinder } from "../../copies/check-document.js";
+import { duplicateFinder } from "../../copies/check-document.js";
 import { takenAs } from "../../copies/copied-rows.js";
 import {
   countedBy,
@@ -19,23 +19,23 @@ import { SlicedWork } from "../slices.js";
 import type { copies } from "./copies.js";
 
 /**
- * Creates the world of a document. Its rows are written in slices, so that other writes need not wait
- * for all of them. The world stays hidden until the last write.
- * @param dryRun writes nothing, but fails as the import would.
+ * Creates a world from a document. The rows are written in slices, so that other writes need not
+ * wait for the whole import. The world stays hidden until the last write.
+ * @param dryRun write nothing, but fail where the import would fail.
  * @throws {StoreError} `taken` or `unfit`.
  */
 export async function importWorld(
   store: Bound<typeof copies>,
-  document: Lines | DocumentRows,
+  document: LineSource | DocumentRows,
   dryRun: boolean,
   by: Author | undefined,
 ): Promise<WorldRow> {
-  // So nothing is written of a document with a fault.
+  // Check all rows first, so that nothing is written if the document has a fault.
   const found = await walk(document, trialOf(store));
   return dryRun ? found : walk(document, loaderOf(store, by));
 }
 
-async function walk(document: Lines | DocumentRows, target: Target): Promise<WorldRow> {
+async function walk(document: LineSource | DocumentRows, target: Target): Promise<WorldRow> {
   const all = new Walk(target);
   try {
     for (const part of partsIn(document)) {
@@ -49,18 +49,18 @@ async function walk(document: Lines | DocumentRows, target: Target): Promise<Wor
   }
 }
 
-/** Where the rows of a document go. */
+/** The destination of a document's rows. */
 interface Target {
-  /** Takes the id. @returns how much greater the ids of its events are than in the document. */
+  /** Claims the world's id. @returns the offset to add to the document's event ids. */
   begin(row: WorldRow): Promise<number>;
-  /** @returns the numbers of the rows, if other tables refer to them. */
+  /** @returns the numbers assigned to the rows, if other tables reference them. */
   load(world: string, table: Table, rows: readonly Row[]): Promise<readonly number[]>;
-  /** @param last the id of its last event. */
+  /** @param last the id of the world's last event. */
   finish(row: WorldRow, last: number): Promise<WorldRow>;
   undo(world: string): Promise<void>;
 }
 
-/** Rows of a slice that are larger than this, in characters, go alone. */
+/** Maximum size of a slice, in characters. The last row may exceed the limit. */
 const SLICE_CHARACTERS = 256 * 1024;
 
 function loaderOf(store: Bound<typeof copies>, by: Author | undefined): Target {
@@ -94,7 +94,7 @@ function sliceOf(rows: readonly Row[], from: number, count: number): readonly Ro
   return rows.slice(from, end);
 }
 
-/** Writes nothing. */
+/** Creates a target that only checks the rows. */
 function trialOf(store: Bound<typeof copies>): Target {
   let table: string | undefined;
   let isTwin: (row: Row) => string | undefined = () => undefined;
@@ -107,7 +107,7 @@ function trialOf(store: Bound<typeof copies>): Target {
     async load(world, described, rows) {
       if (table !== described.name) {
         table = described.name;
-        isTwin = twinFinder(described);
+        isTwin = duplicateFinder(described);
         last = 0;
       }
       if (rows.some((row) => isTwin(row) !== undefined)) throw takenAs(table, undefined);
@@ -119,7 +119,7 @@ function trialOf(store: Bound<typeof copies>): Target {
   };
 }
 
-/** The tables whose ids the columns of others name. */
+/** The tables whose rows other tables reference by id. */
 const NAMED = new Set(
   TABLES.flatMap(({ columns }) =>
     columns.map(({ kind, of }) => (kind === "text" ? of : undefined)),
@@ -130,14 +130,17 @@ const ID = "id";
 
 const placeOfId = ({ columns }: Table): number => columns.findIndex(({ name }) => name === ID);
 
-/** The ids of rows of a table in which no two worlds may have the same. */
+/** Returns the ids of a table's rows. Empty if the ids need not be unique across all worlds. */
 function idsOf(table: Table, rows: readonly Row[]): string[] {
   if (!table.unique.some((columns) => columns.join() === ID)) return [];
   const at = placeOfId(table);
   return rows.map((row) => row[at] as string);
 }
 
-/** The table without its counter, which the database draws, except for events of chat. */
+/**
+ * Returns a table without its counter, because the database assigns the numbers. Only chat events
+ * keep the counter.
+ */
 function storedTable(table: Table): Table {
   const counter = table.name === "chat_events" ? undefined : counterOf(table);
   return { ...table, columns: table.columns.filter(({ name }) => name !== counter) };
@@ -147,14 +150,14 @@ class Walk {
   readonly #target: Target;
   #world: WorldRow | undefined;
   #isBegun = false;
-  /** How many rows of each table have come. */
+  /** Number of rows read so far, by table. */
   readonly #counts = new Map<string, number>();
-  /** The numbers of the new rows of a table, in their order. */
+  /** The numbers assigned to new rows, by table and in the document's order. */
   readonly #numbers = new Map<string, number[]>();
   readonly #ids = new Map<string, Set<string>>();
-  /** The number of an event in the document is this much lower. */
+  /** The offset to add to the document's event numbers. */
   #shift = 0;
-  /** The greatest event that is named, and the line that names it. */
+  /** The highest event number referenced so far, and the line that references it. */
   #event = { number: 0, line: 0 };
 
   constructor(target: Target) {
@@ -183,13 +186,13 @@ class Walk {
     return this.#target.finish(this.#world, this.#shift + events);
   }
 
-  /** Removes what has come, after a failure. */
+  /** Removes the loaded rows after a failure. */
   async undo(): Promise<void> {
     if (!this.#isBegun) return;
     try {
       await this.#target.undo(this.#world!.id);
     } catch (error) {
-      // The maintenance job removes the rest. The first failure is the one to report.
+      // The maintenance job removes the remaining rows. Report only the original failure.
       if (!(error instanceof StoreError)) throw error;
     }
   }
@@ -204,7 +207,7 @@ class Walk {
     this.#isBegun = true;
   }
 
-  /** A row of {@link storedTable}. */
+  /** Returns a row with the columns of {@link storedTable} and with adjusted references. */
   #rowOf(table: Table, row: Row, line: number): Row {
     const { name, columns } = table;
     const counter = counterOf(table);
@@ -243,7 +246,10 @@ class Walk {
     return number;
   }
 
-  /** A loose reference may be to a row that is gone. */
+  /**
+   * Returns an id after checking that a row with this id exists. A loose reference is not checked,
+   * because the row may be gone.
+   */
   #known(other: string, id: string, line: number, at: string, isLoose = false): string {
     if (isLoose || this.#ids.get(other)?.has(id)) return id;
     throw unfit(line, `${at}: There is no row ${id} of ${other}.`);

@@ -1,7 +1,12 @@
 import type { Faults } from "../../../schemas/errors.js";
 import type { Speaker } from "../../../schemas/program/program.js";
 import { Cache } from "../../cache.js";
-import { type ImportReferences, NO_PROGRAM, type Program } from "../../contract/program-store.js";
+import {
+  type ImportReferences,
+  type MovedFavorite,
+  NO_PROGRAM,
+  type Program,
+} from "../../contract/program-store.js";
 import { uploadKey } from "../../rules/file-rows.js";
 import { sizeFaults } from "../../rules/program-checks.js";
 import {
@@ -14,13 +19,13 @@ import {
 } from "../../rules/program-rows.js";
 import type { Reading, Sql } from "../domain.js";
 
-// What sessions and speakers refer to, as it is inside a transaction.
+// These functions read the records that sessions and speakers reference, within a transaction.
 
 const ROOMS = "SELECT id, name FROM rooms WHERE world_id = $1 ORDER BY sorting_priority, name, id";
 const WORLD = "SELECT 1 FROM worlds WHERE id = $1";
 const ROOM = "SELECT id FROM rooms WHERE world_id = $1 AND id = $2";
 const IDS = "SELECT id FROM program_speakers WHERE world_id = $1 AND id = ANY ($2)";
-// Tombstones have neither name.
+// In a tombstone, both columns are null.
 const USERS = `SELECT id FROM users WHERE world_id = $1 AND id = ANY ($2)
   AND (token_id IS NOT NULL OR client_id IS NOT NULL)`;
 const FILES = "SELECT key FROM files WHERE world_id = $1 AND key = ANY ($2)";
@@ -32,17 +37,17 @@ const SPEAKER_SIZE = `SELECT COUNT(*) AS number, COALESCE(SUM(LENGTH(name) + LEN
 export const isWorld = async (sql: Sql, world: string): Promise<boolean> =>
   (await sql.value(WORLD, [world])) !== undefined;
 
-/** Whether a room is in a world. No room is in every world. */
+/** Whether a room is in a world. Null, which means no room, is valid in every world. */
 export const isRoom = async (sql: Sql, world: string, id: string | null): Promise<boolean> =>
   id === null || (await sql.value(ROOM, [world, id])) !== undefined;
 
-/** The ids and names of all rooms of a world in their order. */
+/** Returns the ids and names of all rooms in a world, in order. */
 export const roomsOf = (
   sql: Pick<Sql, "all">,
   world: string,
 ): Promise<{ id: string; name: string }[]> => sql.all<{ id: string; name: string }>(ROOMS, [world]);
 
-/** The ids among some that speakers of a world have. */
+/** Returns the given ids that belong to speakers in a world. */
 export const knownSpeakers = async (
   sql: Sql,
   world: string,
@@ -56,8 +61,8 @@ interface SpeakerReferences {
 }
 
 /**
- * Looks up what some speakers refer to.
- * @param hosts under which the uploads of the world have addresses.
+ * Looks up the users and uploads that speakers reference.
+ * @param hosts the hosts that may appear in the URLs of the world's uploads.
  */
 export async function referencesOf(
   sql: Sql,
@@ -79,7 +84,7 @@ export async function referencesOf(
   };
 }
 
-/** The users and uploads of a world among some. */
+/** Returns the given users and uploads that exist in a world. */
 export async function knownReferences(
   sql: Sql,
   world: string,
@@ -103,11 +108,11 @@ interface Size {
 interface Growth {
   readonly sessions?: number;
   readonly speakers?: number;
-  /** Of titles, names and details. */
+  /** The number of characters added to titles, names and details. */
   readonly characters: number;
 }
 
-/** Whether the program of a world would become too large. */
+/** Returns faults if a world's program would become too large. */
 export async function tooLarge(
   sql: Sql,
   world: string,
@@ -136,10 +141,17 @@ export const SESSIONS = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE w
 export const SPEAKERS = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1
   ORDER BY name, id`;
 
+const MOVED = `SELECT session_id AS session, moved_start AS starts_at, moved_room AS room_id
+  FROM program_favorites WHERE world_id = $1 AND user_id = $2 AND moved_start IS NOT NULL
+  ORDER BY number`;
+
+const EDITS = `SELECT record_id AS id, field FROM program_edits WHERE world_id = $1
+  ORDER BY record_id, field`;
+
 const FAVORITES = `SELECT session_id FROM program_favorites
   WHERE world_id = $1 AND user_id = $2 ORDER BY number`;
 
-/** How much of programs is kept, in characters. The largest program takes a half. */
+/** Maximum total size of cached programs, in characters. The largest possible program uses half of this size. */
 const KEPT = 64 * 1024 * 1024;
 
 interface Known {
@@ -148,7 +160,7 @@ interface Known {
   readonly size: number;
 }
 
-/** The reads of programs. A program that was read stays in memory until its stamp changes. */
+/** Creates the program reads. A program stays in memory until its stamp changes. */
 export function programReads(sql: Reading) {
   const cache = new Cache<Known>(KEPT);
   const loading = new Map<string, Promise<Known>>();
@@ -165,7 +177,7 @@ export function programReads(sql: Reading) {
       if (stamp === undefined) return NO_PROGRAM;
       const known = cache.get(world);
       if (known?.stamp === stamp) return known.program;
-      // A crowd that opens a program reads it once.
+      // Concurrent readers share a single load.
       const key = `${stamp} ${world}`;
       let loaded = loading.get(key);
       if (!loaded) {
@@ -184,8 +196,19 @@ export function programReads(sql: Reading) {
     ): Promise<ImportReferences> =>
       sql.snapshot((sql) => knownReferences(sql, world, named, hosts)),
 
+    async edits(world: string): Promise<Record<string, string[]>> {
+      const edits: Record<string, string[]> = {};
+      for (const { id, field } of await sql.all<{ id: string; field: string }>(EDITS, [world])) {
+        (edits[id] ??= []).push(field);
+      }
+      return edits;
+    },
+
     favorites: (world: string, user: string): Promise<string[]> =>
       sql.column<string>(FAVORITES, [world, user]),
+
+    moved: (world: string, user: string): Promise<MovedFavorite[]> =>
+      sql.all<MovedFavorite>(MOVED, [world, user]),
   };
 }
 
@@ -207,7 +230,7 @@ async function readProgram(sql: Sql, world: string): Promise<Known> {
     sessions: Object.freeze(sessions.map(sessionOf)),
     speakers: Object.freeze(speakers.map(speakerOf)),
     places: new Map(places.map(({ place, shown, changed }) => [place, { shown, all: changed }])),
-    // The first revision is 1.
+    // Revisions start from 1, so the number of changes is one less than the revision.
     revisions: new Map([...sessions, ...speakers].map(({ id, revision }) => [id, revision - 1])),
     settings: found.settings,
     stamp: found.stamp,

@@ -13,7 +13,7 @@ import { SlicedWork } from "../slices.js";
 import { isWorld, knownReferences, programReads, roomsOf, STAMP } from "./program-reads.js";
 import { sessionWrites, type StoredSession } from "./sessions.js";
 import { speakerWrites } from "./speakers.js";
-import { Changes, removeSessions, storeSessions, storeSpeakers } from "./stamps.js";
+import { Changes, forgetEdits, removeSessions, storeSessions, storeSpeakers } from "./stamps.js";
 
 const USER = `SELECT 1 FROM users WHERE world_id = $1 AND id = $2
   AND (token_id IS NOT NULL OR client_id IS NOT NULL)`;
@@ -43,8 +43,8 @@ const favoriteWrites = (sql: Sql, log: DomainLog) => ({
 });
 
 /**
- * How many records one write imports: 2,000 sessions with as many speakers. On SQLite, writes of
- * other worlds wait for it.
+ * Maximum number of records that one write imports: 2,000 sessions with as many speakers. On
+ * SQLite, writes to other worlds must wait for this write.
  */
 const MAX_AT_ONCE = 4000;
 
@@ -64,7 +64,10 @@ const importWrites = (sql: Sql, log: DomainLog) => ({
     await addRooms(sql, log, world, changes.rooms);
     await storeSpeakers(sql, world, changes.speakers);
     await storeSessions(sql, world, changes.sessions);
-    await removeSessions(sql, world, changes.deleted);
+    const written = new Set([...changes.speakers, ...changes.sessions].map(({ id }) => id));
+    const followed = changes.followed.filter((id) => written.has(id));
+    await forgetEdits(sql, world, followed);
+    await removeSessions(sql, log, world, changes.deleted);
     const stamp = await new Changes(changes.places).store(sql, world);
     for (const entry of changes.entries) log.append(world, entry);
     return { stamp, rooms: roomsDigest(await roomsOf(sql, world)) };
@@ -76,9 +79,10 @@ type ImportWrite = (
 ) => ReturnType<ReturnType<typeof importWrites>["import"]>;
 
 /**
- * Writes an import: at once, or in slices if it is very large: speakers, then sessions, then what is
- * deleted. The program is consistent after each slice. A slice is written only if no other write has changed
- * the program since the previous one. After a crash, importing the document again writes the rest.
+ * Writes an import, in slices if it is very large: first speakers, then sessions, then deletions.
+ * The program is consistent after each slice. A slice is written only if no other write has changed
+ * the program since the previous slice. After a crash, importing the document again writes the
+ * remaining slices.
  */
 async function importInSlices(
   write: ImportWrite,
@@ -95,7 +99,8 @@ async function importInSlices(
     return;
   }
   let { basis } = changes;
-  // There is an entry for each record, in the same order, and last one for the import.
+  // `entries` contains one entry per record, in the same order as the records, followed by an entry
+  // for the import itself.
   let from = 0;
   do {
     const to = from + work.rows + 1 < entries.length ? from + work.rows : entries.length;
@@ -107,6 +112,7 @@ async function importInSlices(
       speakers: within(speakers, 0),
       sessions: within(sessions, speakers.length),
       deleted: within(deleted, speakers.length + sessions.length),
+      followed: changes.followed,
       places: changes.places,
       entries: entries.slice(from, to),
     };
@@ -117,7 +123,7 @@ async function importInSlices(
   } while (from < entries.length);
 }
 
-/** Whether a world is still as an import was planned. */
+/** Whether the state on which an import's plan is based is unchanged. */
 async function isAsPlanned(
   sql: Sql,
   world: string,
@@ -132,7 +138,7 @@ async function isAsPlanned(
   return users.length === basis.users.length && pictures.length === basis.pictures.length;
 }
 
-/** Sessions, speakers and favorites. */
+/** The program domain: sessions, speakers and favorites. */
 export const program = domain({
   reads: programReads,
   writes: (sql: Sql, log: DomainLog) => ({
@@ -145,15 +151,20 @@ export const program = domain({
     createSession: 2,
     updateSession: 4,
     deleteSession: 3,
+    runSession: 4,
     createSpeaker: 3,
     updateSpeaker: 5,
     deleteSpeaker: 3,
+    mergeSpeakers: 4,
     import: 4,
     favor: 4,
   },
 });
 
-/** The store of programs: rows become frozen records, which cannot come from another thread. */
+/**
+ * Adapts the program domain to `ProgramStore`. Rows become frozen records here, because records
+ * cannot be sent between threads.
+ */
 export function programStore(bound: Bound<typeof program>): ProgramStore {
   const session = (stored: StoredSession) => ({
     session: sessionOf(stored.row),
@@ -164,6 +175,8 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
     rooms: (world) => bound.rooms(world),
     references: (...args) => bound.references(...args),
     favorites: (...args) => bound.favorites(...args),
+    edits: (world) => bound.edits(world),
+    moved: (...args) => bound.moved(...args),
     async createSession(...args) {
       const stored = await bound.createSession(...args);
       return "faults" in stored ? stored : session(stored);
@@ -173,6 +186,7 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
       return "faults" in stored ? stored : session(stored);
     },
     deleteSession: (...args) => bound.deleteSession(...args),
+    runSession: (...args) => bound.runSession(...args),
     async createSpeaker(...args) {
       const row = await bound.createSpeaker(...args);
       return "faults" in row ? row : speakerOf(row);
@@ -182,6 +196,7 @@ export function programStore(bound: Bound<typeof program>): ProgramStore {
       return "faults" in row ? row : speakerOf(row);
     },
     deleteSpeaker: (...args) => bound.deleteSpeaker(...args),
+    mergeSpeakers: async (...args) => speakerOf(await bound.mergeSpeakers(...args)),
     import: (world, changes, hosts, file, by) =>
       importInSlices(bound.import, world, changes, hosts, file, by),
     favor: (...args) => bound.favor(...args),
@@ -214,5 +229,5 @@ const writes = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** The secrets in the addresses of calendars. */
+/** The domain of the secrets in calendar URLs. */
 export const programLinks = domain({ reads, writes, parameters: { link: 3 } });

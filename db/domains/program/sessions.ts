@@ -5,7 +5,7 @@ import type {
   SessionDraft,
   Warning,
 } from "../../../schemas/program/program.js";
-import type { Refused } from "../../contract/program-store.js";
+import type { RejectedWrite } from "../../contract/program-store.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import {
   overlaps,
@@ -15,18 +15,20 @@ import {
   withTimes,
 } from "../../rules/program-checks.js";
 import {
-  changedFields,
+  changedSession,
   isSameRow,
   newSession,
   SESSION_COLUMNS,
+  sessionChanges,
   sessionOf,
   sessionRow,
   type SessionRow,
   sizeOfRow,
 } from "../../rules/program-rows.js";
+import { type RunRequest, runSession } from "../../../schemas/plain/stage/run.js";
 import type { DomainLog, Sql } from "../domain.js";
 import { isRoom, isWorld, knownSpeakers, tooLarge } from "./program-reads.js";
-import { Changes, removeSessions, storeSessions } from "./stamps.js";
+import { Changes, markEdits, removeSessions, storeSessions } from "./stamps.js";
 
 const GET = `SELECT ${SESSION_COLUMNS} FROM program_sessions WHERE world_id = $1 AND id = $2`;
 
@@ -36,13 +38,17 @@ const OVERLAPPING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
   WHERE world_id = $1 AND room_id = $2 AND starts_at < $3 AND ends_at > $4
   ORDER BY starts_at, title, id LIMIT 51`;
 
+const OF_ROOM = `SELECT ${SESSION_COLUMNS} FROM program_sessions
+  WHERE world_id = $1 AND room_id = $2 AND state = 'public' AND starts_at IS NOT NULL
+  ORDER BY starts_at, title, id`;
+
 export interface StoredSession {
   readonly row: SessionRow;
   readonly warnings: readonly Warning[];
 }
 
 export const sessionWrites = (sql: Sql, log: DomainLog) => ({
-  async createSession(world: string, draft: SessionDraft): Promise<StoredSession | Refused> {
+  async createSession(world: string, draft: SessionDraft): Promise<StoredSession | RejectedWrite> {
     if (!(await isWorld(sql, world))) throw absent("world");
     const { session, faults } = await checked(sql, world, newSession(draft));
     if (faults) return refused(faults);
@@ -54,7 +60,11 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     const changes = new Changes();
     changes.session(session);
     await changes.store(sql, world);
-    log.append(world, { type: "session.created", session: session.id });
+    log.append(world, {
+      type: "session.created",
+      session: session.id,
+      changes: sessionChanges(undefined, session),
+    });
     return { row, warnings: await warningsOf(sql, world, session) };
   },
 
@@ -63,10 +73,10 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     id: string,
     asked: SessionChanges,
     versions?: readonly string[],
-  ): Promise<StoredSession | Refused> {
+  ): Promise<StoredSession | RejectedWrite> {
     const row = await find(sql, world, id, versions);
     const before = sessionOf(row).value;
-    const { session, faults } = await checked(sql, world, { ...before, ...asked, id });
+    const { session, faults } = await checked(sql, world, changedSession(before, asked));
     if (faults) return refused(faults);
     const after = sessionRow(session, row.revision + 1);
     if (isSameRow(row, after)) {
@@ -81,18 +91,65 @@ export const sessionWrites = (sql: Sql, log: DomainLog) => ({
     changes.session(before);
     changes.session(session);
     await changes.store(sql, world);
-    const fields = changedFields(before, session);
-    log.append(world, { type: "session.updated", session: id, fields });
+    const changed = sessionChanges(before, session);
+    await markEdits(
+      sql,
+      world,
+      before,
+      changed.map(({ field }) => field),
+    );
+    log.append(world, { type: "session.updated", session: id, changes: changed });
     return { row: after, warnings: await warningsOf(sql, world, session) };
   },
 
   async deleteSession(world: string, id: string, versions?: readonly string[]): Promise<void> {
     const before = sessionOf(await find(sql, world, id, versions)).value;
-    await removeSessions(sql, world, [id]);
+    await removeSessions(sql, log, world, [id]);
     const changes = new Changes();
     changes.session(before);
     await changes.store(sql, world);
-    log.append(world, { type: "session.deleted", session: id });
+    log.append(world, {
+      type: "session.deleted",
+      session: id,
+      changes: sessionChanges(before, undefined),
+    });
+  },
+
+  async runSession(
+    world: string,
+    room: string,
+    asked: RunRequest,
+    times: { now: number; overrun: number },
+  ): Promise<string[] | undefined> {
+    const rows = await sql.all<SessionRow>(OF_ROOM, [world, room]);
+    const sessions = rows.map((row) => sessionOf(row).value);
+    const moved = runSession(sessions, asked, times.now, times.overrun);
+    if (moved === undefined) {
+      const isInRoom = sessions.some(({ id }) => id === asked.session);
+      if (!isInRoom) throw absent("session");
+      return undefined;
+    }
+    if (moved.length === 0) return [];
+    const changes = new Changes();
+    const after: SessionRow[] = [];
+    for (const { id, ...asked } of moved) {
+      const i = sessions.findIndex((session) => session.id === id);
+      const before = sessions[i]!;
+      const session = changedSession(before, asked);
+      after.push(sessionRow(session, rows[i]!.revision + 1));
+      changes.session(session);
+      const changed = sessionChanges(before, session);
+      await markEdits(
+        sql,
+        world,
+        before,
+        changed.map(({ field }) => field),
+      );
+      log.append(world, { type: "session.updated", session: id, changes: changed });
+    }
+    await storeSessions(sql, world, after);
+    await changes.store(sql, world);
+    return moved.map(({ id }) => id);
   },
 });
 
@@ -109,7 +166,7 @@ async function find(
   return row;
 }
 
-/** A session with its times in UTC, and all that is wrong with it. */
+/** Returns a session with its times in UTC, along with all faults found in the session. */
 async function checked(
   sql: Sql,
   world: string,

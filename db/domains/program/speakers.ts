@@ -1,6 +1,6 @@
 import type { Faults } from "../../../schemas/errors.js";
 import type { Speaker, SpeakerChanges, SpeakerDraft } from "../../../schemas/program/program.js";
-import type { Refused } from "../../contract/program-store.js";
+import type { RejectedWrite } from "../../contract/program-store.js";
 import { absent, expectVersion } from "../../rules/preconditions.js";
 import { refused, refusedSize, speakerFaults } from "../../rules/program-checks.js";
 import {
@@ -19,13 +19,13 @@ import {
 } from "../../rules/program-rows.js";
 import type { DomainLog, Sql } from "../domain.js";
 import { isWorld, referencesOf, tooLarge } from "./program-reads.js";
-import { Changes, storeSessions, storeSpeakers } from "./stamps.js";
+import { Changes, forgetEdits, markEdits, storeSessions, storeSpeakers } from "./stamps.js";
 
 const GET = `SELECT ${SPEAKER_COLUMNS} FROM program_speakers WHERE world_id = $1 AND id = $2`;
 
 const IMPORTED = "SELECT id FROM program_speakers WHERE world_id = $1 AND import_id = $2";
 
-// Ids are UUIDs, which hold no wildcard.
+// Ids are UUIDs, which contain no wildcards.
 const NAMING = `SELECT ${SESSION_COLUMNS} FROM program_sessions
   WHERE world_id = $1 AND detail LIKE '%' || $2 || '%'`;
 
@@ -36,7 +36,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     world: string,
     draft: SpeakerDraft,
     hosts: readonly string[],
-  ): Promise<SpeakerRow | Refused> {
+  ): Promise<SpeakerRow | RejectedWrite> {
     if (!(await isWorld(sql, world))) throw absent("world");
     const speaker = newSpeaker(draft);
     const faults = await faultsOf(sql, world, speaker, hosts);
@@ -59,7 +59,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     asked: SpeakerChanges,
     hosts: readonly string[],
     versions?: readonly string[],
-  ): Promise<SpeakerRow | Refused> {
+  ): Promise<SpeakerRow | RejectedWrite> {
     const row = await find(sql, world, id, versions);
     const before = speakerOf(row).value;
     const speaker = { ...before, ...asked, id };
@@ -72,6 +72,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     const fields = changedFields(before, speaker);
     log.append(world, { type: "speaker.updated", speaker: id, fields });
     if (isSameRow(row, after)) return row;
+    await markEdits(sql, world, before, fields);
     await storeSpeakers(sql, world, [after]);
     const changes = new Changes();
     changes.speaker(await sessionsNaming(sql, world, id));
@@ -88,6 +89,7 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     });
     await storeSessions(sql, world, rows);
     await sql.run(DELETE, [world, id]);
+    await forgetEdits(sql, world, [id]);
     log.erased("program_speakers");
     const changes = new Changes();
     changes.speaker(sessions);
@@ -97,9 +99,56 @@ export const speakerWrites = (sql: Sql, log: DomainLog) => ({
     }
     log.append(world, { type: "speaker.deleted", speaker: id });
   },
+
+  async mergeSpeakers(
+    world: string,
+    id: string,
+    other: string,
+    versions?: readonly string[],
+  ): Promise<SpeakerRow> {
+    const row = await find(sql, world, id, versions);
+    if (id === other) return row;
+    const [into, from] = [row, await find(sql, world, other, undefined)].map(
+      (row) => speakerOf(row).value,
+    ) as [Speaker, Speaker];
+    const merged = mergedSpeaker(into, from);
+    const after = speakerRow(merged, row.revision + 1);
+    const sessions = await sessionsNaming(sql, world, other);
+    const rows = sessions.map(({ revision, ...session }) => {
+      const named = session.speaker_ids.map((each) => (each === other ? id : each));
+      return sessionRow({ ...session, speaker_ids: [...new Set(named)] }, revision + 1);
+    });
+    await storeSessions(sql, world, rows);
+    await sql.run(DELETE, [world, other]);
+    await forgetEdits(sql, world, [other]);
+    log.erased("program_speakers");
+    await storeSpeakers(sql, world, [after]);
+    const changes = new Changes();
+    changes.speaker([...sessions, ...(await sessionsNaming(sql, world, id))]);
+    await changes.store(sql, world);
+    for (const session of sessions) {
+      await markEdits(sql, world, session, ["speaker_ids"]);
+      log.append(world, { type: "session.updated", session: session.id, fields: ["speaker_ids"] });
+    }
+    const fields = changedFields(into, merged);
+    log.append(world, { type: "speaker.updated", speaker: id, fields });
+    log.append(world, { type: "speaker.deleted", speaker: other });
+    return after;
+  },
 });
 
-/** The sessions that name a speaker, with their revisions. */
+/** Returns a speaker who has what they lack from another record of the same person. */
+const mergedSpeaker = (into: Speaker, from: Speaker): Speaker => ({
+  ...into,
+  biography: into.biography || from.biography,
+  organization: into.organization || from.organization,
+  links: into.links.length > 0 ? into.links : from.links,
+  picture: into.picture ?? from.picture,
+  user_id: into.user_id ?? from.user_id,
+  import_id: into.import_id ?? from.import_id,
+});
+
+/** Returns the sessions that name a speaker, with their revisions. */
 export async function sessionsNaming(sql: Sql, world: string, id: string) {
   const rows = await sql.all<SessionRow>(NAMING, [world, id]);
   return rows
@@ -120,7 +169,7 @@ async function find(
   return row;
 }
 
-/** What is wrong with a speaker. @param before its present values, which may stay as they are. */
+/** Returns a speaker's faults. @param before the speaker's current values, which may always stay. */
 async function faultsOf(
   sql: Sql,
   world: string,

@@ -1,22 +1,22 @@
 import { randomUUID } from "node:crypto";
 import { NO_ROOM, UNNAMED } from "../../contract/program-store.js";
-import type { Given } from "../../log/draft.js";
+import type { GivenEntry } from "../../log/draft.js";
 import {
   SESSION_COLUMNS,
   type SessionRow,
   SPEAKER_COLUMNS,
   type SpeakerRow,
 } from "../../rules/program-rows.js";
-import { PlaceChanges } from "../../rules/program-views.js";
-import type { Sql } from "../domain.js";
+import { ScopeChanges } from "../../rules/program-views.js";
+import { type DomainLog, perEngine, type Sql } from "../domain.js";
 
-// Versions of programs follow from stamps: random texts that are renewed with each change. So no
-// version comes back, and the same rows give the same versions on every server.
+// Program versions are derived from stamps: random strings that are replaced with each change. No
+// version ever recurs, and the same rows yield the same versions on every server.
 
 const TOUCH = `INSERT INTO programs (world_id, stamp, settings) VALUES ($1, $2, '')
   ON CONFLICT (world_id) DO UPDATE SET stamp = excluded.stamp`;
 
-/** Renews the settings of a program if it has some places. */
+/** Builds a statement that replaces a program's settings stamp if the program has any matching scope. */
 const touchRules = (places: string) => `UPDATE programs SET stamp = $2, settings = $2
   WHERE world_id = $1 AND EXISTS (SELECT 1 FROM program_places WHERE world_id = $1${places})`;
 
@@ -33,9 +33,9 @@ const TOUCH_SHOWN = `INSERT INTO program_places (world_id, place, shown, changed
 const TOUCH_DRAFTS = `INSERT INTO program_places (world_id, place, shown, changed) VALUES ($1, $2, '', $3)
   ON CONFLICT (world_id, place) DO UPDATE SET changed = excluded.changed`;
 
-/** The places at which a write changes a program, with their stamps. */
-export class Changes extends PlaceChanges {
-  /** Renews the stamps of these places. @returns the stamp of the program. */
+/** Collects the scopes in which a write changes a program, and stores their new stamps. */
+export class Changes extends ScopeChanges {
+  /** Replaces the stamps of the collected scopes. @returns the program's new stamp. */
   async store(sql: Sql, world: string): Promise<string> {
     const stamp = randomUUID();
     await sql.run(TOUCH, [world, stamp]);
@@ -48,9 +48,10 @@ export class Changes extends PlaceChanges {
 }
 
 /**
- * The rule that says who sees a room changed. If it has a program, so do the versions of all: even
- * of people who lose sight of the room, as none of their versions may come back.
- * @param room all rooms, if the rule is the world's.
+ * Must be called after a change to the rule that decides who sees a room. If the room has a
+ * program, the versions change for everyone, even for people who can no longer see the room,
+ * because no version may ever recur.
+ * @param room the room; omitted if the world's rule has changed, which affects all rooms.
  */
 export async function viewersChanged(sql: Sql, world: string, room?: string): Promise<void> {
   const stamp = randomUUID();
@@ -58,7 +59,7 @@ export async function viewersChanged(sql: Sql, world: string, room?: string): Pr
   else await sql.run(TOUCH_ROOM, [world, stamp, room]);
 }
 
-/** The rule that says who edits the program changed. */
+/** Must be called after a change to the rule that decides who edits the program. */
 export async function editorsChanged(sql: Sql, world: string): Promise<void> {
   await sql.run(TOUCH_EDITORS, [world, randomUUID()]);
 }
@@ -68,17 +69,31 @@ export async function datesChanged(sql: Sql, world: string): Promise<void> {
 }
 
 const LEAVE_ROOM = `UPDATE program_sessions SET room_id = NULL, revision = revision + 1
-  WHERE world_id = $1 AND room_id = $2 RETURNING id`;
+  WHERE world_id = $1 AND room_id = $2 RETURNING id, starts_at, title`;
 
 const REMOVE_PLACE =
   "DELETE FROM program_places WHERE world_id = $1 AND place = $2 RETURNING shown";
 
-/** A room was deleted: its sessions have none now. @returns the entries that say so. */
-export async function roomDeleted(sql: Sql, world: string, room: string): Promise<Given[]> {
-  const left = await sql.column<string>(LEAVE_ROOM, [world, room]);
+interface LeftSession {
+  id: string;
+  starts_at: number | null;
+  title: string;
+}
+
+/** Orders sessions by time. The id, which is random, decides only among equal ones. */
+const inProgram = (a: LeftSession, b: LeftSession): number => {
+  const byTime = (a.starts_at ?? 0) - (b.starts_at ?? 0);
+  if (byTime !== 0) return byTime;
+  const [one, other] = a.title === b.title ? [a.id, b.id] : [a.title, b.title];
+  return one < other ? -1 : 1;
+};
+
+/** Removes a deleted room from its sessions. @returns the log entries for those sessions. */
+export async function roomDeleted(sql: Sql, world: string, room: string): Promise<GivenEntry[]> {
+  const left = await sql.all<LeftSession>(LEAVE_ROOM, [world, room]);
   const entries = left
-    .sort()
-    .map((session): Given => ({ type: "session.updated", session, fields: ["room_id"] }));
+    .sort(inProgram)
+    .map(({ id }): GivenEntry => ({ type: "session.updated", session: id, fields: ["room_id"] }));
   const shown = await sql.value<string>(REMOVE_PLACE, [world, room]);
   if (shown === undefined) return entries;
   const changes = new Changes();
@@ -88,12 +103,12 @@ export async function roomDeleted(sql: Sql, world: string, room: string): Promis
   return entries;
 }
 
-/** How many rows one statement takes. An import has thousands of them. */
+/** Number of rows in a multi-row statement. An import has thousands of rows. */
 const MANY = 100;
 
 /**
- * A statement that stores some rows: new ones, and ones in place of those with the same ids.
- * @param columns beside the world, which is `$1`. The first is the id.
+ * Builds a statement that inserts rows, replacing existing rows with the same ids.
+ * @param columns the columns except the world, which is `$1`. The first column is the id.
  */
 function upsertion(table: string, columns: string, rows: number): string {
   const names = columns.split(", ");
@@ -122,21 +137,87 @@ function storer<R extends object>(table: string, columns: string) {
   };
 }
 
-export const storeSessions = storer<SessionRow>("program_sessions", SESSION_COLUMNS);
+const storeRows = storer<SessionRow>("program_sessions", SESSION_COLUMNS);
+
+/** The ids, starts and rooms of sessions, from a JSON array. */
+const places = perEngine(
+  {
+    sqlite: `(SELECT value ->> 0 AS id, value ->> 1 AS starts_at, value ->> 2 AS room_id
+      FROM json_each($2))`,
+    postgres: `(SELECT value ->> 0 AS id, CAST(value ->> 1 AS BIGINT) AS starts_at,
+      value ->> 2 AS room_id FROM json_array_elements(CAST($2 AS json)))`,
+  },
+  (places) => places,
+);
+
+/** Keeps the place that people knew of their favorites, before the sessions move. */
+const markMoved = (places: string) => `UPDATE program_favorites AS f
+  SET moved_start = s.starts_at, moved_room = s.room_id
+  FROM program_sessions AS s, ${places} AS after
+  WHERE f.world_id = $1 AND s.world_id = $1 AND s.id = after.id AND f.session_id = s.id
+    AND f.moved_start IS NULL AND s.starts_at IS NOT NULL
+    AND (s.starts_at IS DISTINCT FROM after.starts_at OR s.room_id IS DISTINCT FROM after.room_id)`;
+
+/** Removes the marks of sessions that have moved back. */
+const UNMARK_MOVED = `UPDATE program_favorites AS f SET moved_start = NULL, moved_room = NULL
+  FROM program_sessions AS s
+  WHERE f.world_id = $1 AND f.session_id = ANY ($2) AND s.world_id = $1 AND s.id = f.session_id
+    AND s.starts_at = f.moved_start AND s.room_id IS NOT DISTINCT FROM f.moved_room`;
+
+/** Stores sessions, and marks the favorites that have moved by it. */
+export async function storeSessions(
+  sql: Sql,
+  world: string,
+  rows: readonly SessionRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const after = rows.map(({ id, starts_at, room_id }) => [id, starts_at, room_id]);
+  await sql.run(markMoved(places(sql)), [world, JSON.stringify(after)]);
+  await storeRows(sql, world, rows);
+  await sql.run(UNMARK_MOVED, [world, rows.map(({ id }) => id)]);
+}
 
 export const storeSpeakers = storer<SpeakerRow>("program_speakers", SPEAKER_COLUMNS);
 
 const FORGET = "DELETE FROM program_favorites WHERE world_id = $1 AND session_id = ANY ($2)";
 
+const FORGET_RATINGS = "DELETE FROM session_ratings WHERE world_id = $1 AND session_id = ANY ($2)";
+
 const DELETE = "DELETE FROM program_sessions WHERE world_id = $1 AND id = ANY ($2)";
 
-/** Deletes sessions, and takes them out of all favorites. */
+/** Deletes sessions with their ratings, and removes them from all favorites. */
 export async function removeSessions(
   sql: Sql,
+  log: DomainLog,
   world: string,
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
   await sql.run(FORGET, [world, [...ids]]);
+  if ((await sql.run(FORGET_RATINGS, [world, [...ids]])) > 0) log.erased("session_ratings");
+  await forgetEdits(sql, world, ids);
   await sql.run(DELETE, [world, [...ids]]);
+}
+
+const EDIT = `INSERT INTO program_edits (world_id, record_id, field) VALUES ($1, $2, $3)
+  ON CONFLICT DO NOTHING`;
+
+const FORGET_EDITS = "DELETE FROM program_edits WHERE world_id = $1 AND record_id = ANY ($2)";
+
+/** Records which fields of an imported session or speaker were changed by hand, so that the next import can keep them. */
+export async function markEdits(
+  sql: Sql,
+  world: string,
+  { id, import_id }: { id: string; import_id: string | null },
+  fields: readonly string[],
+): Promise<void> {
+  if (import_id === null) return;
+  for (const field of fields) {
+    if (field !== "import_id") await sql.run(EDIT, [world, id, field]);
+  }
+}
+
+/** Forgets which fields of these sessions and speakers were changed by hand. */
+export async function forgetEdits(sql: Sql, world: string, ids: readonly string[]): Promise<void> {
+  if (ids.length > 0) await sql.run(FORGET_EDITS, [world, [...ids]]);
 }

@@ -9,16 +9,16 @@ import {
 } from "../../contract/store.js";
 import { pageTooLarge } from "../../rules/preconditions.js";
 import { readRoom, ROOM_NAMES, type RoomRow } from "../../rules/room-rows.js";
-import { foldCase } from "../../rules/rows.js";
+import { foldCase } from "../../../schemas/plain/folding.js";
 import { versioned } from "../../rules/versions.js";
 import { following, perEngine, rangeOf, type Reading, type Sql } from "../domain.js";
 
-// Shared by the engines: lists of rooms.
+// Lists of rooms. Both engines share this code.
 
-/** The largest page, in bytes. A larger one would block the event loop for too long. */
+/** Maximum size of a page, in bytes. A larger page would block the event loop for too long. */
 const MAX_ROOM_PAGE = 4 * 1024 * 1024;
 
-/** Each order has an index that gives the rooms in that order. */
+/** Sort orders. Each order has an index. */
 const ROOM_ORDERS: Record<RoomOrdering, string> = {
   sorting_priority: "sorting_priority, name, id",
   "-sorting_priority": "sorting_priority DESC, name, id",
@@ -27,26 +27,26 @@ const ROOM_ORDERS: Record<RoomOrdering, string> = {
 };
 
 interface RoomFilter {
-  /** The type of a module; empty for any. */
+  /** A module type; empty for any type. */
   type: string;
-  /** With case folded; empty for any. */
+  /** A case-folded search term; empty if the list is not a search. */
   search: string;
 }
 
-/** Whether a list has to look at every room. */
+/** Whether a list requires scanning every room. */
 const isFiltered = ({ type, search }: RoomFilter): boolean => type !== "" || search !== "";
 
-/** Rooms that the same people may see. */
+/** Rooms that are visible to the same people. */
 interface ViewGroup {
   id: number;
   rooms: number;
-  /** The `room.view` rule that these rooms share; empty if they leave it to their world. */
+  /** The `room.view` rule that these rooms share; empty if the world's rule applies to them. */
   permission_config: { "room.view"?: Rule };
 }
 
 interface ViewGroupRow {
   id: number;
-  /** As JSON; empty if there is none. */
+  /** The rule as JSON; empty if the rooms have no rule of their own. */
   rule: string;
   rooms: number;
 }
@@ -58,9 +58,8 @@ const toViewGroup = ({ id, rule, rooms }: ViewGroupRow): ViewGroup => ({
 });
 
 /**
- * The rooms of a world that a caller may see.
- * @param groups all groups of the world.
- * @returns the ids of their groups.
+ * Returns the ids of the view groups that a caller may see.
+ * @param groups all groups in the world.
  */
 const seenRooms = (
   world: { permission_config: PermissionConfig },
@@ -68,7 +67,10 @@ const seenRooms = (
   traits: RoomSelection["traits"],
 ): number[] => groups.filter((room) => may({ traits }, SEE, { world, room })).map(({ id }) => id);
 
-/** @param count of the rooms on all pages. */
+/**
+ * Creates a page of rooms.
+ * @param count the number of rooms on all pages.
+ */
 function toRoomPage(count: number, rows: readonly RoomRow[]): Versioned<RoomPage> {
   const records = rows.map(readRoom);
   const rooms = () => Object.freeze(records.map((it) => it.value));
@@ -79,23 +81,23 @@ function toRoomPage(count: number, rows: readonly RoomRow[]): Versioned<RoomPage
   );
 }
 
-/** How often a list is read again because its world has changed meanwhile. */
+/** Maximum number of attempts to read a list while the world keeps changing. */
 const MAX_ATTEMPTS = 5;
 
-/** The largest page that is cached, in characters. */
+/** Maximum size of a cached page, in characters. */
 const MAX_CACHED = 1024 * 1024;
 
-/** The memory of a view group, in characters. */
+/** The memory that a view group uses, in characters. */
 const GROUP_SIZE = 200;
 
-/** The values that decide who sees the rooms of a world. */
+/** The values that decide who sees the rooms in a world. */
 interface View {
   revision: number;
   permission_config: PermissionConfig;
   groups: readonly ViewGroup[];
 }
 
-/** A page of rooms as one caller asks for it. */
+/** A caller's request for a page of rooms. */
 interface RoomQuery extends RoomFilter {
   world: string;
   revision: number;
@@ -104,7 +106,7 @@ interface RoomQuery extends RoomFilter {
   ordering: RoomOrdering;
   limit: number;
   offset: number;
-  /** Where the page begins instead. */
+  /** If set, the page begins after this position. */
   after: RoomSelection["after"];
 }
 
@@ -113,7 +115,7 @@ interface RoomRows {
   rows: RoomRow[];
 }
 
-/** One row for each group, or one without a group; the first has the rules of the world. */
+/** Selects a row per group, or a single row without a group. The first row also contains the world's rules. */
 const SELECT_VIEW = `SELECT worlds.revision, view_groups.id, rule, rooms,
     CASE WHEN row_number() OVER () = 1 THEN permission_config END AS rules
   FROM worlds LEFT JOIN view_groups ON view_groups.world_id = worlds.id
@@ -122,7 +124,7 @@ const SELECT_VIEW = `SELECT worlds.revision, view_groups.id, rule, rooms,
 interface ViewRow {
   revision: number;
   id: number | null;
-  /** As JSON; empty if there is none. */
+  /** The rule as JSON; empty if the rooms have no rule of their own. */
   rule: string;
   rooms: number;
   rules: string | null;
@@ -136,12 +138,12 @@ const contains = perEngine(
   (position) => (column: string, term: string) => `${position}(${column}, ${term}) > 0`,
 );
 
-/** The rooms of a query, as a part of statements. */
+/** Returns the part of a statement that selects the rooms for a query. */
 function fromRooms(sql: Pick<Sql, "engine">, { world, groups, type, search }: RoomQuery) {
   const params: unknown[] = [world, groups];
-  // The index of an order includes the group and gives the page without sorting. The condition keeps
-  // both engines from selecting the groups and then sorting them. PostgreSQL estimates that a third
-  // of all rooms match, so it uses the index for late pages, too.
+  // Each order's index includes the group, so it yields the page without sorting. The condition
+  // keeps both engines from first selecting by group and then sorting. PostgreSQL estimates that
+  // the condition matches a third of all rooms, and therefore uses the index even for late pages.
   let text =
     "FROM rooms WHERE world_id = $1 AND CASE WHEN view_group = ANY ($2) THEN 1 ELSE 0 END > 0";
   if (type) {
@@ -156,7 +158,11 @@ function fromRooms(sql: Pick<Sql, "engine">, { world, groups, type, search }: Ro
   return { text, params };
 }
 
-/** Selects columns of a page, in its order. Exported so that a test can see the plan. */
+/**
+ * Builds the statement that selects a page, in order. Exported so that a test can inspect the query
+ * plan.
+ * @param columns the columns to select.
+ */
 export function pageText(
   sql: Pick<Sql, "engine">,
   query: RoomQuery,
@@ -166,7 +172,7 @@ export function pageText(
   const order = ROOM_ORDERS[query.ordering];
   const { after } = query;
   const follows = after ? `AND ${following(order, (i) => `$${params.push(after[i])}`)}` : "";
-  // The subselects hide the range from the planner of PostgreSQL.
+  // The subselects hide the range from PostgreSQL's planner.
   const limit = `LIMIT (SELECT CAST($${params.push(query.limit)} AS BIGINT))`;
   const offset = `OFFSET (SELECT CAST($${params.push(query.offset)} AS BIGINT))`;
   return {
@@ -175,14 +181,14 @@ export function pageText(
   };
 }
 
-/** A row with the values of its page. Of an empty page, it has only these. */
+/** A room, along with values that apply to the whole page. On an empty page, only these values are set. */
 interface PageRow extends RoomRow {
   fits: boolean | number;
   world_revision: number;
   count: number;
 }
 
-/** The columns whose size bounds a page. */
+/** The columns that count toward the maximum page size. */
 const LARGE: readonly string[] = ["description", "module_config", "permission_config"];
 
 const SHOWN = ROOM_NAMES.map((name) => {
@@ -191,13 +197,13 @@ const SHOWN = ROOM_NAMES.map((name) => {
 }).join();
 
 /**
- * Reads a page, if it is of the same moment as the query.
- * @returns undefined if the world has changed meanwhile.
+ * Reads a page, provided the world is unchanged since the query was built.
+ * @returns undefined if the world has changed.
  * @throws {StoreError} `large`.
  */
 async function readPage(sql: Sql, query: RoomQuery): Promise<RoomRows | undefined> {
-  // Of a page that is too large, the content is not even sent. A single room is never refused, as no
-  // client could ask for less.
+  // If a page is too large, the database does not even send its content. A page with a single room
+  // is never rejected, because no client could request a smaller page.
   const size = LARGE.map((name) => `octet_length(${name})`).join(" + ");
   const { text, params } = pageText(sql, query, `${ROOM_NAMES.join()}, ${size} AS size`);
   const all = isFiltered(query) ? `SELECT count(*) ${fromRooms(sql, query).text}` : COUNT_VISIBLE;
@@ -213,11 +219,11 @@ async function readPage(sql: Sql, query: RoomQuery): Promise<RoomRows | undefine
   const [first] = rows;
   if (first?.world_revision !== query.revision) return undefined;
   if (!first.fits) throw pageTooLarge();
-  // A row of an empty page has no id.
+  // An empty page is returned as a row without an id.
   return { count: first.count, rows: rows.filter(({ id }) => (id as string | null) !== null) };
 }
 
-/** Reads who sees the rooms. @returns undefined if there is no such world. */
+/** Reads the values that decide who sees the rooms. @returns undefined if the world does not exist. */
 async function readView(sql: Sql, world: string): Promise<View | undefined> {
   const rows = await sql.all<ViewRow>(SELECT_VIEW, [world]);
   const [first] = rows;
@@ -232,7 +238,7 @@ async function readView(sql: Sql, world: string): Promise<View | undefined> {
   );
 }
 
-/** Finds out which rooms of a world a caller may see. */
+/** Builds the query for the rooms in a world that a caller may see. */
 function queryOf(world: string, view: View, selection: RoomSelection): RoomQuery {
   const { traits, ordering, after, type = "", search = "" } = selection;
   return {
@@ -247,7 +253,7 @@ function queryOf(world: string, view: View, selection: RoomSelection): RoomQuery
   };
 }
 
-/** Reads a page of the moment of its view, which is read again while the world changes. */
+/** Reads a page that is consistent with the caller's view. If the world changes, retries with a new view. */
 async function read(
   sql: Sql,
   world: string,
@@ -265,7 +271,7 @@ async function read(
   throw new StoreError("busy", "The world changes all the time.");
 }
 
-/** A list that has to look at every room. */
+/** Reads a list that requires scanning every room. */
 export const searchRooms = (
   sql: Sql,
   world: string,
@@ -292,12 +298,12 @@ export function roomLists(sql: Reading): RoomStore["list"] {
       const size = rows.reduce((sum, row) => sum + sizeOf(row), 0);
       return { value: toRoomPage(count, rows), size: size > MAX_CACHED ? Infinity : 2 * size };
     };
-    // Another's search may be aborted.
+    // Callers do not share a search, because any caller may abort it.
     return pages.read(world, keyOf(query), load, { isShared: !isSearch });
   };
 }
 
-/** The key of a page among the pages of all worlds. */
+/** Returns a page's cache key, which is unique across all worlds. */
 const keyOf = ({
   world,
   groups,

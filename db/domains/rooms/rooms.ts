@@ -17,7 +17,7 @@ import {
   newRoomRow,
   orderedRooms,
   type OwnRoomRow,
-  priorityBehind,
+  priorityAfter,
   readRoom,
   readWholeRoom,
   roomChanges,
@@ -27,7 +27,9 @@ import {
   WHOLE_ROOM_COLUMNS,
   type WholeRoomRow,
 } from "../../rules/room-rows.js";
-import { foldCase, sameValues } from "../../rules/rows.js";
+import { foldCase } from "../../../schemas/plain/folding.js";
+import { sameValues } from "../../rules/rows.js";
+import { removeCallOfRoom } from "../calls.js";
 import { removeChannelOfRoom } from "../chat/chat-erasing.js";
 import {
   type Bound,
@@ -50,7 +52,7 @@ const SELECT_ALL = `${FROM_ROOMS}
   ORDER BY rooms.sorting_priority, rooms.name, rooms.id
   LIMIT CAST($2 AS BIGINT) OFFSET CAST($3 AS BIGINT)`;
 
-/** The reads of rooms. A record stays the same object as long as its row is the same. */
+/** Creates the room reads. A room keeps the same record object while its row is unchanged. */
 function roomReads(sql: Reading) {
   const rooms = sql.cached<{ row: WholeRoomRow; room: Versioned<RoomValue> } | undefined>("rooms");
   const keyOf = (world: string, id: string) => `${world} ${id}`;
@@ -88,7 +90,7 @@ function roomReads(sql: Reading) {
   };
 }
 
-/** The memory of a room, in characters: the row and its JSON take about the same. */
+/** Returns the memory that a room uses, in characters. The row and the row's JSON use about the same amount. */
 const sizeOf = (row: WholeRoomRow): number =>
   2 *
   (row.description.length +
@@ -118,7 +120,7 @@ const SELECT_LAST = `SELECT sorting_priority FROM rooms WHERE world_id = $1
 
 const SELECT_ORDER = `SELECT id FROM rooms WHERE world_id = $1 ORDER BY sorting_priority, name, id`;
 
-/** Numbers rooms as they are in a list. */
+/** The statement that sets each room's priority to the room's position in a list. */
 const reordering = perEngine(
   {
     sqlite: "(SELECT value AS id, key + 1 AS place FROM json_each($2)) AS moved",
@@ -138,16 +140,19 @@ const LEAVE_GROUP =
 
 const REMOVE_GROUP = "DELETE FROM view_groups WHERE world_id = $1 AND id = $2";
 
+const HAS_CAPTIONS = "SELECT 1 FROM caption_languages WHERE world_id = $1 AND room_id = $2 LIMIT 1";
+const HAS_HELD = "SELECT 1 FROM chat_held WHERE world_id = $1 AND room_id = $2 LIMIT 1";
+
 const HAS_QUESTIONS = "SELECT 1 FROM questions WHERE world_id = $1 AND room_id = $2 LIMIT 1";
 
-/** The writes of rooms. They return rows, as records cannot come from another thread. */
+/** Creates the room writes. They return rows, because records cannot be sent between threads. */
 const roomWrites = (sql: Sql, log: DomainLog) => ({
   create: (world: string, draft: RoomDraft): Promise<WholeRoomRow> =>
     createRoom(sql, log, world, draft, "room.created"),
 
   async open(world: string, draft: RoomDraft): Promise<WholeRoomRow> {
     if (await sql.one(FIND_NAME, [world, foldCase(draft.name)])) throw takenName(draft.name);
-    const sorting_priority = priorityBehind(await lastPriority(sql, world));
+    const sorting_priority = priorityAfter(await lastPriority(sql, world));
     return createRoom(sql, log, world, { ...draft, sorting_priority }, "room.opened");
   },
 
@@ -177,7 +182,10 @@ const roomWrites = (sql: Sql, log: DomainLog) => ({
   async delete(world: string, id: string, versions?: readonly string[]): Promise<PermissionConfig> {
     const { seen, hidden } = await find(sql, world, id, versions);
     if (await sql.one(HAS_QUESTIONS, [world, id])) log.erased("questions", "question_votes");
+    if (await sql.one(HAS_CAPTIONS, [world, id])) log.erased("captions", "caption_languages");
+    if (await sql.one(HAS_HELD, [world, id])) log.erased("chat_held");
     await removeChannelOfRoom(sql, log, world, id);
+    await removeCallOfRoom(sql, log, world, id);
     await sql.run("DELETE FROM rooms WHERE world_id = $1 AND id = $2", [world, id]);
     await leaveGroup(sql, world, hidden.view_group);
     const changed = await roomDeleted(sql, world, id);
@@ -189,24 +197,24 @@ const roomWrites = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** Makes the rooms that an import of a program names, behind all others. */
+/** Creates the rooms that a program import names, placed after all existing rooms. */
 export async function addRooms(
   sql: Sql,
   log: DomainLog,
   world: string,
-  rooms: readonly Pick<RoomRecord, "id" | "name">[],
+  rooms: readonly RoomRecord[],
 ): Promise<void> {
   if (rooms.length === 0) return;
   let last = await lastPriority(sql, world);
   const rows = rooms.map((room) => {
-    last = priorityBehind(last);
+    last = priorityAfter(last);
     return newRoomRow({ ...room, sorting_priority: last });
   });
   await insertRooms(sql, world, rows);
   for (const { id } of rows) log.append(world, { type: "room.created", room: id });
 }
 
-/** Inserts rooms with what follows from them. */
+/** Inserts rooms along with their derived rows and columns. */
 export async function insertRooms(
   sql: Sql,
   world: string,
@@ -284,7 +292,7 @@ async function updateRoom(
   return { ...seen, ...changes, domain: domain ?? hidden.world_domain, revision };
 }
 
-/** A room with its hidden columns. @throws {StoreError} `absent` or `changed`. */
+/** Finds a room with its hidden columns. @throws {StoreError} `absent` or `changed`. */
 async function find(
   sql: Sql,
   world: string,
@@ -298,14 +306,14 @@ async function find(
   return { seen, hidden: { view_group, own_domain, world_domain } };
 }
 
-/** Writes the columns that change, as others may be large or in an index. */
+/** Writes only the changed columns, because the unchanged columns may be large or indexed. */
 async function setColumns(
   sql: Sql,
   world: string,
   id: string,
   columns: Readonly<Record<string, unknown>>,
 ): Promise<void> {
-  // In one order, so that there are few statements.
+  // Sort the names, to keep the number of distinct statements small.
   const names = Object.keys(columns).sort();
   const set = names.map((name, i) => `${name} = $${i + 3}`).join(", ");
   await sql.run(`UPDATE rooms SET ${set} WHERE world_id = $1 AND id = $2`, [
@@ -321,7 +329,7 @@ const domainOf = (sql: Sql, world: string): Promise<string | undefined> =>
 const lastPriority = async (sql: Sql, world: string): Promise<number> =>
   (await sql.value<number>(SELECT_LAST, [world])) ?? 0;
 
-/** The group of the rooms with a rule, which gets some more. */
+/** Adds rooms to the view group for a rule. @returns the group's id. */
 const joinGroup = async (sql: Sql, world: string, rule: string, rooms: number): Promise<number> =>
   (await sql.value<number>(JOIN_GROUP, [world, rule, rooms]))!;
 
@@ -330,13 +338,13 @@ async function leaveGroup(sql: Sql, world: string, group: number): Promise<void>
   if (left === 0) await sql.run(REMOVE_GROUP, [world, group]);
 }
 
-/** The rows of the types of a room's modules. */
+/** Returns a row for each distinct type among a room's modules. */
 const modulesOf = (world_id: string, room_id: string, modules: string): Inserted[] => {
   const types = (JSON.parse(modules) as Room["module_config"]).map(({ type }) => type);
   return [...new Set(types)].map((type) => ({ world_id, room_id, type }));
 };
 
-/** The columns for searches that follow from texts. */
+/** Returns the search columns, which are derived from the name and the description. */
 const foldedOf = ({ name, description }: Partial<OwnRoomRow>) => ({
   ...(name !== undefined && { name_folded: foldCase(name) }),
   ...(description !== undefined && { description_folded: foldCase(description) }),
@@ -348,7 +356,10 @@ export const rooms = domain({
   parameters: { create: 2, open: 2, update: 4, schedule: 3, reorder: 2, delete: 3 },
 });
 
-/** The store of rooms: rows become frozen records, which cannot come from another thread. */
+/**
+ * Adapts the room domain to `RoomStore`. Rows become frozen records here, because records cannot be
+ * sent between threads.
+ */
 export const roomStore = (bound: Bound<typeof rooms>): RoomStore => ({
   ...bound,
   create: async (...args) => readWholeRoom(await bound.create(...args)),

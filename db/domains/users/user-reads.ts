@@ -1,4 +1,6 @@
+import { nameShapeOf } from "../../../schemas/plain/look-alikes.js";
 import type {
+  LookAlike,
   UserPage,
   UserRecord,
   UserSearch,
@@ -26,9 +28,9 @@ export interface FoundRows<T = UserRow> {
 }
 
 /**
- * A statement for {@link readPage}.
- * @param from common table expressions, of which `page` has the users.
- * @param count how many there are on all pages.
+ * Builds a statement for {@link readPage}.
+ * @param from common table expressions. The expression named `page` selects the users.
+ * @param count an expression for the number of users on all pages.
  */
 export const pageStatement = (from: string, count: string, order: string) =>
   `WITH ${from},
@@ -38,8 +40,8 @@ export const pageStatement = (from: string, count: string, order: string) =>
    FROM sized LEFT JOIN page ON NOT sized.large ORDER BY ${order}`;
 
 /**
- * Reads a page of users. A page with one user is never refused.
- * @param statement made by {@link pageStatement}.
+ * Reads a page of users. A page with one user is never rejected.
+ * @param statement built by {@link pageStatement}.
  * @throws {StoreError} `large`.
  */
 export async function readPage<T extends UserRow = UserRow>(
@@ -50,13 +52,12 @@ export async function readPage<T extends UserRow = UserRow>(
   const rows = await sql.all<T & { count: number; large: boolean | number }>(statement, params);
   const [{ count, large }] = rows as [(typeof rows)[0]];
   if (large) throw pageTooLarge();
-  // An empty page is a row of nulls.
+  // An empty page is returned as a row of nulls.
   return { count, rows: rows.filter(({ id }) => (id as unknown) !== null) };
 }
 
 const GET = `SELECT ${USER_COLUMNS} FROM users WHERE world_id = $1 AND id = ANY ($2)`;
 
-/** The users of a world with some ids, in any order. */
 const getUsers = (sql: Sql, world: string, ids: readonly string[]): Promise<UserRow[]> =>
   sql.all<UserRow>(GET, [world, ids]);
 
@@ -67,7 +68,7 @@ const finding = (name: "token_id" | "client_id") =>
 const FIND_BY_TOKEN = finding("token_id");
 const FIND_BY_CLIENT = finding("client_id");
 
-/** The names of a user; with both, the `uid` counts. */
+/** A user's names. If both are given, the `uid` wins. */
 type UserNames = Pick<Visitor, "tokenId" | "clientId">;
 
 export const findUser = (
@@ -89,7 +90,7 @@ const FIND_BY_PRETALX = perEngine(
     WHERE world_id = $1 AND pretalx_id = ANY ($2) AND pretalx_id IS NOT NULL AND ${isIndexed}`,
 );
 
-// Only ids are summed up, as profiles may be large.
+// The inner query reads only ids and sizes, because profiles may be large.
 const BLOCKED = `SELECT ${USER_COLUMNS} FROM users
   WHERE world_id = $1 AND id IN (
     SELECT id FROM (
@@ -109,7 +110,29 @@ const listing = (order: string, where: string) =>
     order,
   );
 
-/** The reads of users that are not cached. */
+const IS_WAITING =
+  "world_id = $1 AND moderation_state = 'waiting' AND last_seen >= $2 AND display_name_folded <> ''";
+
+const WAITING = `SELECT ${LISTED_COLUMNS} FROM users WHERE ${IS_WAITING}
+  ORDER BY created, id LIMIT $3`;
+
+const COUNT_WAITING = `SELECT count(*) FROM users WHERE ${IS_WAITING}`;
+
+const NEXT_END = `SELECT min(ends) FROM (
+    SELECT min(moderated_until) AS ends FROM users
+    WHERE world_id = $1 AND moderated_until IS NOT NULL
+    UNION ALL SELECT min(ends) FROM network_bans WHERE world_id = $1) AS all_ends`;
+
+const NETWORK_BAN = "SELECT max(ends) FROM network_bans WHERE world_id = $1 AND user_id = $2";
+
+const LOOK_ALIKES = `SELECT id, token_id AS uid, traits FROM users
+  WHERE world_id = $1 AND foyer_digest(name_shape) = foyer_digest($2) AND name_shape = $2
+    AND name_shape <> '' AND ${IS_KNOWN} ORDER BY id`;
+
+const INVITED = `SELECT uid, name, role FROM invitations
+  WHERE world_id = $1 AND role = ANY ($2) AND revoked_at IS NULL AND name <> ''`;
+
+/** Creates the user reads that are not cached. */
 export const userReads = (sql: Reading) => ({
   search: (world: string, search: UserSearch, signal?: AbortSignal): Promise<FoundRows> =>
     sql.search("users", world, search, signal),
@@ -119,6 +142,39 @@ export const userReads = (sql: Reading) => ({
 
   blocked: async (world: string, id: string): Promise<UserRecord[]> =>
     (await sql.all<UserRow>(BLOCKED, [world, id])).map(toUser),
+
+  waiting: (world: string, since: number, limit: number): Promise<FoundRows<ListedUserRow>> =>
+    sql.snapshot(async (sql) => ({
+      count: (await sql.value<number>(COUNT_WAITING, [world, since]))!,
+      rows: await sql.all<ListedUserRow>(WAITING, [world, since, limit]),
+    })),
+
+  nextModerationEnd: async (world: string): Promise<number | undefined> =>
+    (await sql.value<number | null>(NEXT_END, [world])) ?? undefined,
+
+  networkBan: async (world: string, id: string): Promise<number | undefined> =>
+    (await sql.value<number | null>(NETWORK_BAN, [world, id])) ?? undefined,
+
+  lookAlikes: (world: string, shape: string, roles: readonly string[]): Promise<LookAlike[]> =>
+    sql.snapshot(async (sql) => {
+      const users = await sql.all<{ id: string; uid: string | null; traits: string | null }>(
+        LOOK_ALIKES,
+        [world, shape],
+      );
+      const invited = await sql.all<{ uid: string; name: string; role: string }>(INVITED, [
+        world,
+        roles,
+      ]);
+      return [
+        ...users.map(({ traits, ...user }) => ({
+          ...user,
+          traits: JSON.parse(traits ?? "[]") as string[],
+        })),
+        ...invited
+          .filter(({ name }) => nameShapeOf(name) === shape)
+          .map(({ uid, role }) => ({ id: undefined, uid, traits: [role] })),
+      ];
+    }),
 
   async list(world: string, selection: UserSelection): Promise<UserPage> {
     const { limit, offset } = rangeOf(selection, Number.MAX_SAFE_INTEGER);
@@ -135,7 +191,7 @@ export const userReads = (sql: Reading) => ({
   },
 });
 
-/** The bound for the names of users, in characters. */
+/** Maximum total size of cached user names, in characters. */
 const MAX_NAMES = 4 * 1024 * 1024;
 
 interface Kept {
@@ -143,13 +199,13 @@ interface Kept {
   user: UserRecord;
 }
 
-/** The reads of users by their ids and names, which are cached: every request looks up its caller. */
+/** Creates the user reads by id and by name. These reads are cached, because every request looks up its caller. */
 export function cachedUsers(sql: Reading) {
   const users = sql.cached<Kept>("users");
-  /** Ids of users by their names. The record of the user shows whether the name is still theirs. */
+  /** User ids by name. The user's record shows whether the user still has the name. */
   const ids = sql.cached<string>("users", MAX_NAMES);
 
-  /** The user in a row: the same object as before if the row is the same. */
+  /** Returns the cached entry for a row, keeping the previous object if the row is unchanged. */
   function keptOf(key: string, row: UserRow): Kept {
     const before = users.last(key);
     return before && sameValues(before.row, row) ? before : { row, user: toUser(row) };
@@ -168,7 +224,7 @@ export function cachedUsers(sql: Reading) {
     for (const row of await getUsers(sql, world, [...others.keys()])) {
       const key = userKeyOf(world, row.id);
       const kept = keptOf(key, row);
-      // The row and its JSON take about the same memory.
+      // The row and its JSON use about the same amount of memory.
       others.get(row.id)!(key, kept, 2 * sizeOf(row));
       known.push(kept.user);
     }
@@ -196,7 +252,10 @@ export function cachedUsers(sql: Reading) {
     get,
     getMany,
     find,
-    /** The user in a row that was just written, which need not have appended an entry. */
+    /**
+     * Returns the user in a row that was just written. Invalidates the cache, because the write may
+     * not have appended an entry.
+     */
     written: (world: string, row: UserRow): UserRecord => {
       users.forget(userKeyOf(world, row.id));
       return toUser(row);
@@ -204,9 +263,9 @@ export function cachedUsers(sql: Reading) {
   };
 }
 
-/** The key of a user in a cache, and the scope of what makes it stale. */
+/** Returns the cache key of a user, which is also the scope for invalidation. */
 export const userKeyOf = (world: string, id: string): string => `${world} ${id}`;
 
-/** The size of a user, in characters. */
+/** Returns the size of a user, in characters. */
 const sizeOf = ({ profile, traits, client_state }: UserRow): number =>
   (profile?.length ?? 0) + (traits?.length ?? 0) + (client_state?.length ?? 0);

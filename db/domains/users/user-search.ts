@@ -1,16 +1,20 @@
 import type { UserSearch } from "../../contract/store.js";
-import { foldCase, IS_KNOWN, USER_COLUMNS } from "../../rules/rows.js";
+import { foldCase } from "../../../schemas/plain/folding.js";
+import { IS_KNOWN, USER_COLUMNS } from "../../rules/rows.js";
 import { BY_NAME, FIELD, isOfKind, markerOf } from "../../rules/user-rows.js";
 import { rangeOf, type Sql } from "../domain.js";
 import { type FoundRows, pageStatement, readPage } from "./user-reads.js";
 
-/** What the engines say differently about a search. Its parts get the places of parameters. */
+/**
+ * Differences between the engines' searches. The `column` argument is a column name; all other
+ * arguments are parameter placeholders, except `trait`.
+ */
 interface SearchDialect {
   readonly users: string;
   readonly hasTerm: (column: string, term: string) => string;
   readonly isInFields: (markers: string, term: string) => string;
   readonly hasTrait: (traits: string) => string;
-  /** A trait as {@link hasTrait} compares it. */
+  /** Returns a trait in the form that {@link hasTrait} compares. */
   readonly traitOf: (trait: string) => string;
 }
 
@@ -18,7 +22,7 @@ const DIALECTS: Readonly<Record<Sql["engine"], SearchDialect>> = {
   sqlite: {
     users: "users INDEXED BY users_by_name",
     hasTerm: (column, term) => `instr(${column}, ${term}) > 0`,
-    // A function of Foyer: see `searchesOn` of the engine.
+    // Foyer defines the SQL function `is_in_field`: see `searchesOn` in the engine.
     isInFields: (markers, term) =>
       `EXISTS (SELECT 1 FROM json_each(${markers}) WHERE is_in_field(fields_folded, value, ${term}))`,
     hasTrait: (traits) => `EXISTS (SELECT 1 FROM json_each(traits) AS own
@@ -30,7 +34,7 @@ const DIALECTS: Readonly<Record<Sql["engine"], SearchDialect>> = {
     hasTerm: (column, term) => `strpos(${column}, ${term}) > 0`,
     isInFields: (markers, term) => `EXISTS (SELECT FROM unnest(${markers}::text[]) AS marker
       WHERE strpos(split_part(split_part(fields_folded, marker, 2), '${FIELD}', 1), ${term}) > 0)`,
-    // Elements of JSON are compared as they were written, as `jsonb` does not take every text.
+    // Compares the raw text of JSON elements, because `jsonb` cannot represent every string.
     hasTrait: (traits) => `EXISTS (SELECT FROM json_array_elements(traits::json) AS own
       WHERE own::text = ANY (${traits}::text[]))`,
     traitOf: (trait) => JSON.stringify(trait),
@@ -38,8 +42,8 @@ const DIALECTS: Readonly<Record<Sql["engine"], SearchDialect>> = {
 };
 
 /**
- * Searches the users of a world. It looks at all of them. There are a few dozen statements, as
- * each has only the conditions of its search.
+ * Searches a world's users by scanning all of them. The statement contains only the conditions that
+ * the search needs, so there are only a few dozen distinct statements.
  * @throws {StoreError} as `UserStore.search` does.
  */
 export function searchUsers(sql: Sql, world: string, search: UserSearch): Promise<FoundRows> {
@@ -49,12 +53,12 @@ export function searchUsers(sql: Sql, world: string, search: UserSearch): Promis
   const params: unknown[] = [world, limit, offset];
   const place = (value: unknown) => `$${params.push(value)}`;
   const conditions = ["world_id = $1", IS_KNOWN, isOfKind(kind)];
-  if (!banned) conditions.push("moderation_state <> 'banned'");
+  if (!banned) conditions.push("moderation_state NOT IN ('banned', 'waiting')");
   if (named) conditions.push("display_name_folded <> ''");
   if (term !== "") {
     const folded = place(foldCase(term));
     const isInName = hasTerm("display_name_folded", folded);
-    // Most users do not have the term in any field.
+    // Start with a cheap check, because most users' fields do not contain the term.
     const isInAny = () =>
       `${hasTerm("fields_folded", folded)} AND ${isInFields(place(fields.map(markerOf)), folded)}`;
     conditions.push(fields.length === 0 ? isInName : `(${isInName} OR ${isInAny()})`);

@@ -2,16 +2,17 @@ import { TABLES } from "../../copies/tables.js";
 import { removeChannelsOfWorld } from "../chat/chat-erasing.js";
 import type { DomainLog, Sql } from "../domain.js";
 
-// A world that is deleted is gone with its row in `worlds`. Its other rows are removed in slices,
-// by the process that deletes it. Until the last one its id is taken. If that process is killed, the
-// maintenance job of another one continues, as it does with an import that was not finished.
+// A world counts as deleted once its row in `worlds` is gone. The deleting process then removes the
+// world's other rows in slices. The world's id stays taken until the last slice. If the process is
+// killed, the maintenance job of another process continues the removal, as it does for an
+// unfinished import.
 
-/** After how long without a slice another process removes the rows, in milliseconds. */
+/** Time without a slice after which another process removes the rows, in milliseconds. */
 const ABANDONED_MS = 60_000;
 
 /**
- * The tables whose rows are removed, so that none refers to a row that is gone. The log stays, and
- * chat events are erased later, by their channels.
+ * The tables from which rows are removed, ordered so that no remaining row references a removed
+ * row. The log is kept, and chat events are erased later, by channel.
  */
 const REMOVED = TABLES.filter(
   ({ name, columns }) =>
@@ -19,7 +20,7 @@ const REMOVED = TABLES.filter(
     !/^(log|log_heads|chat_(events|edits|reactions))$/.test(name),
 ).toReversed();
 
-/** The tables with what a world leaves. Its chat events are emptied later. */
+/** The tables that may still contain old bytes from a removed world. Chat events are overwritten later. */
 const ERASED = TABLES.map(({ name }) => name).filter(
   (name) => !/^(world_ids|sequences|log_heads|chat_(events|edits|reactions))$/.test(name),
 );
@@ -36,11 +37,11 @@ const ABANDONED = "touched < CAST($1 AS BIGINT)";
 
 const cutoff = () => Date.now() - ABANDONED_MS;
 
-/** Records that a process is working on a hidden world. @returns whether the world exists. */
+/** Records that a process is working on a hidden world. @returns whether the hidden world exists. */
 export const touchHidden = async (sql: Sql, world: string): Promise<boolean> =>
   (await sql.run(`${TOUCH} AND touched IS NOT NULL`, [world, Date.now()])) > 0;
 
-/** Begins to remove a world. @returns whether there is one. */
+/** Begins to remove a world. @returns whether the world existed. */
 export async function hideWorld(sql: Sql, world: string): Promise<boolean> {
   const isThere = (await sql.run("DELETE FROM worlds WHERE id = $1", [world])) > 0;
   if (isThere) await sql.run(TOUCH, [world, Date.now()]);
@@ -48,9 +49,9 @@ export async function hideWorld(sql: Sql, world: string): Promise<boolean> {
 }
 
 /**
- * Deletes some rows of a hidden world.
- * @param rows how many, over all tables.
- * @returns whether nothing is left, not even its id.
+ * Deletes some of a hidden world's rows.
+ * @param rows the maximum number of rows to delete across all tables.
+ * @returns whether nothing is left, not even the world's id.
  */
 export async function removeSlice(
   sql: Sql,
@@ -58,12 +59,12 @@ export async function removeSlice(
   world: string,
   rows: number,
 ): Promise<boolean> {
-  // Another process may have finished, and a third one may have created the world again.
+  // Another process may have finished the removal, and the world may since have been re-created.
   if (!(await touchHidden(sql, world))) return true;
   return removeRows(sql, log, world, rows);
 }
 
-/** The same for a world that was abandoned, which {@link findAbandoned} has found. */
+/** Like {@link removeSlice}, for an abandoned world that {@link findAbandoned} returned. */
 export async function removeAbandoned(
   sql: Sql,
   log: Pick<DomainLog, "erased">,
@@ -93,11 +94,11 @@ async function removeRows(
   return true;
 }
 
-/** Finds a hidden world on which no process has worked for a while. */
+/** Returns the id of a hidden world on which no process has worked for {@link ABANDONED_MS}. */
 export const findAbandoned = (sql: Sql): Promise<string | undefined> =>
   sql.value(`SELECT id FROM world_ids WHERE ${ABANDONED} ORDER BY touched LIMIT 1`, [cutoff()]);
 
-/** Since when there has been one, in milliseconds since 1970. */
+/** Returns the time of the last work on the longest-abandoned world, in milliseconds since 1970. */
 export const abandonedSince = async (sql: Sql): Promise<number | undefined> =>
   (await sql.value<number | null>(`SELECT min(touched) FROM world_ids WHERE ${ABANDONED}`, [
     cutoff(),

@@ -6,7 +6,7 @@ import {
   StoreError,
   type Versioned,
   type WorldSelection,
-  type WorldSettings,
+  type WorldSettingsUpdate,
   type WorldStore,
 } from "../../contract/store.js";
 import { INDEX } from "../../log/entries.js";
@@ -17,7 +17,7 @@ import {
   configuredWorld,
   expectFreeDomain,
   hostOf,
-  isFoundOtherwise,
+  affectsLookup,
   newWorldRow,
   signersOf,
   takenWorld,
@@ -28,14 +28,17 @@ import { datesChanged, editorsChanged, viewersChanged } from "../program/stamps.
 import { SlicedWork } from "../slices.js";
 import { hideWorld, removeSlice } from "./removal.js";
 
-/** The bound for cached issuers and hosts, in characters. Any client can ask for unknown ones. */
+/**
+ * Maximum total size of cached issuers or hosts, in characters. Bounded because clients can request
+ * arbitrary unknown names.
+ */
 const MAX_NAMES = 2 * 1024 * 1024;
 
 const SELECT = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id = $1`;
 
 const SELECT_AFTER = `SELECT ${WORLD_COLUMNS} FROM worlds WHERE id > $1 ORDER BY id LIMIT $2`;
 
-/** The world of a host name, or else the only world. */
+/** Selects the world for a host name, or else the only world. */
 const SELECT_BY_DOMAIN = `SELECT coalesce(
     (SELECT id FROM worlds WHERE domain IN ($1, $2) ORDER BY domain = $1 DESC LIMIT 1),
     (SELECT min(id) FROM (SELECT id FROM worlds LIMIT 2) AS two HAVING count(*) = 1))`;
@@ -55,7 +58,7 @@ function worldReads(sql: Reading): Pick<WorldStore, "get" | "at" | "list" | "iss
     const found = await worlds.read(id, id, async () => {
       const row = await sql.one<WorldRow>(SELECT, [id]);
       if (!row) return { value: undefined, size: 0 };
-      // The row and its JSON take about the same memory.
+      // The row and its JSON use about the same amount of memory.
       const size = 2 * (row.config.length + row.permission_config.length);
       const before = worlds.last(id);
       const isSame = before && sameValues(before.row, row);
@@ -80,7 +83,7 @@ function worldReads(sql: Reading): Pick<WorldStore, "get" | "at" | "list" | "iss
       (await sql.all<WorldRow>(SELECT_AFTER, [after, limit])).map((row) => readWorld(row).value),
 
     async issuing(issuer, audience) {
-      // An empty result is cached too, so that the time does not tell whether an issuer exists.
+      // Empty results are cached too, so that timing does not reveal whether an issuer exists.
       const key = JSON.stringify([issuer, audience]);
       const ids = await issuers.read(INDEX, key, async () => ({
         value: await sql.column<string>(SELECT_ISSUING, [issuer, audience]),
@@ -92,7 +95,7 @@ function worldReads(sql: Reading): Pick<WorldStore, "get" | "at" | "list" | "iss
   };
 }
 
-/** Renews the versions of a program that depend on what changed of its world. */
+/** Changes the program versions that depend on the world's changed fields. */
 async function renewProgram(sql: Sql, before: WorldRow, after: WorldRow): Promise<void> {
   const isOther = <T>(column: T, after: T, valueOf: (column: T) => unknown) =>
     column !== after && !isDeepStrictEqual(valueOf(column), valueOf(after));
@@ -106,7 +109,7 @@ async function renewProgram(sql: Sql, before: WorldRow, after: WorldRow): Promis
 
 const rulesIn = (column: string) => JSON.parse(column) as PermissionConfig;
 
-/** The rule for rooms without one of their own. */
+/** Returns the rule for rooms that have no rule of their own. */
 const viewersIn = (column: string) => rulesIn(column)["room.view"];
 
 const editorsIn = (column: string) => {
@@ -114,18 +117,19 @@ const editorsIn = (column: string) => {
   return rules["program.update"] ?? rules["room.update"];
 };
 
-/** What comes with every program. */
+/** Returns the world settings that are part of every program. */
 function datesIn(column: string): unknown[] {
-  const { event, timezone } = JSON.parse(column) as Record<string, unknown>;
-  return [event, timezone];
+  const { event, timezone, overrun_minutes } = JSON.parse(column) as Record<string, unknown>;
+  return [event, timezone, overrun_minutes];
 }
 
-// Unchanged values are not written again, as they may be large.
+// Do not rewrite unchanged values, because they may be large.
 const UPDATE = `UPDATE worlds SET title = $2, config = coalesce($3, config),
     permission_config = coalesce($4, permission_config), domain = $5, revision = $6
   WHERE id = $1`;
 
-// In ASCII, the semicolon follows the colon, so all ports are between them.
+// In ASCII, the semicolon directly follows the colon, so this range covers the domain with any
+// port.
 const SELECT_RIVALS = `SELECT domain FROM worlds
   WHERE id <> $1 AND (domain IN ($2, $3) OR (domain > $2 || ':' AND domain < $2 || ';'))`;
 
@@ -133,7 +137,7 @@ const CLEAR_ISSUERS = "DELETE FROM world_issuers WHERE world_id = $1";
 
 const SELECT_FILES = "SELECT key FROM files WHERE world_id = $1";
 
-/** The writes of worlds. They return rows, as records cannot come from another thread. */
+/** Creates the world writes. They return rows, because records cannot be sent between threads. */
 const worldWrites = (sql: Sql, log: DomainLog) => ({
   async create(id: string, world: WorldCopy["world"]): Promise<WorldRow> {
     const row = await addWorld(sql, world);
@@ -144,7 +148,7 @@ const worldWrites = (sql: Sql, log: DomainLog) => ({
   async update(id: string, changes: WorldChanges, versions?: readonly string[]): Promise<WorldRow> {
     const old = await find(sql, id, versions);
     const row = changedWorld(old, changes);
-    if (isFoundOtherwise(old, row)) {
+    if (affectsLookup(old, row)) {
       await sql.run(CLEAR_ISSUERS, [id]);
       await insertIssuers(sql, id, JSON.parse(row.config) as WorldConfig);
     }
@@ -153,7 +157,7 @@ const worldWrites = (sql: Sql, log: DomainLog) => ({
 
   configure: (
     id: string,
-    settings: WorldSettings,
+    settings: WorldSettingsUpdate,
     versions?: readonly string[],
   ): Promise<WorldRow> => configureWorld(sql, log, id, settings, versions),
 
@@ -162,7 +166,7 @@ const worldWrites = (sql: Sql, log: DomainLog) => ({
     expectNoted(keys, noted);
     if (!(await hideWorld(sql, id))) throw absent("world");
     await sql.run(CLEAR_ISSUERS, [id]);
-    // A world that gets this id does not show what happened before.
+    // A new world with the same id must not expose this world's history.
     await sql.run("UPDATE log_heads SET pruned = $2 WHERE world_id = $1", [id, log.next(id)]);
     await log.eraseAudit(id);
     log.appendToAll(id, { type: "world.deleted" });
@@ -170,19 +174,21 @@ const worldWrites = (sql: Sql, log: DomainLog) => ({
     return keys;
   },
 
-  /** Removes some rows of a world that is deleted. @returns whether nothing is left. */
+  /** Removes some of a deleted world's rows. @returns whether nothing is left. */
   remove: (id: string, rows: number): Promise<boolean> => removeSlice(sql, log, id, rows),
 });
 
-/** Creates a world, inside a write of all worlds. @throws {StoreError} `taken` on `id` or `domain`. */
+/** Creates a world. Must be called within an exclusive write. @throws {StoreError} `taken` on `id` or `domain`. */
 async function addWorld(sql: Sql, world: WorldCopy["world"]): Promise<WorldRow> {
   await claimWorld(sql, newWorldRow(world), null);
   return showWorld(sql, world);
 }
 
 /**
- * Takes the id of a new world, inside a write of all worlds. Its domain must be free.
- * @param touched the time, if its rows come before it is shown.
+ * Claims a new world's id and checks that the domain is free. Must be called within an exclusive
+ * write.
+ * @param touched the current time if rows are loaded before the world becomes visible; otherwise,
+ * null.
  * @throws {StoreError} `taken` on `id` or `domain`.
  */
 export async function claimWorld(
@@ -195,8 +201,8 @@ export async function claimWorld(
 }
 
 /**
- * Adds the row of a new world, inside a write of all worlds, whose caller appends that the world was
- * created.
+ * Adds a new world's row. Must be called within an exclusive write, which must also append an entry
+ * for the world's creation.
  * @throws {StoreError} `taken` on `domain`.
  */
 export async function showWorld(sql: Sql, world: WorldCopy["world"]): Promise<WorldRow> {
@@ -213,7 +219,7 @@ export async function configureWorld(
   sql: Sql,
   log: DomainLog,
   id: string,
-  settings: WorldSettings,
+  settings: WorldSettingsUpdate,
   versions?: readonly string[],
 ): Promise<WorldRow> {
   const old = await find(sql, id, versions);
@@ -250,13 +256,13 @@ async function save(sql: Sql, log: DomainLog, old: WorldRow, row: WorldRow): Pro
     row.revision,
   ]);
   await renewProgram(sql, old, row);
-  if (isFoundOtherwise(old, row)) log.appendToAll(row.id, change);
+  if (affectsLookup(old, row)) log.appendToAll(row.id, change);
   else log.append(row.id, change);
   return row;
 }
 
 async function insertIssuers(sql: Sql, world_id: string, config: WorldConfig): Promise<void> {
-  // Two keys of a world may have the same issuer and audience.
+  // A world may have two keys with the same issuer and audience.
   const rows = new Map(
     signersOf(config).map(({ issuer, audience }) => [
       JSON.stringify([issuer, audience]),
@@ -272,7 +278,7 @@ export async function expectFreeWorld(sql: Sql, id: string, domain: string): Pro
   await claimDomain(sql, { id, domain });
 }
 
-/** Refuses a domain that conflicts with another world's. */
+/** Rejects a domain that conflicts with another world's domain. */
 async function claimDomain(
   sql: Sql,
   { id, domain }: Pick<WorldRow, "id" | "domain">,
@@ -285,7 +291,7 @@ export const worlds = domain({
   reads: worldReads,
   writes: worldWrites,
   parameters: { create: 2, update: 3, configure: 3, delete: 2, remove: 2 },
-  // Only one world at a time may claim an id or a domain.
+  // Only one write at a time may claim a world's id or domain.
   exclusive: {
     create: () => true,
     update: (_id, changes) => changes.domain !== undefined,
@@ -293,7 +299,10 @@ export const worlds = domain({
   },
 });
 
-/** The store of worlds: rows become frozen records, which cannot come from another thread. */
+/**
+ * Adapts the world domain to `WorldStore`. Rows become frozen records here, because records cannot
+ * be sent between threads.
+ */
 export const worldStore = ({
   remove,
   ...bound
@@ -307,7 +316,8 @@ export const worldStore = ({
     try {
       await new SlicedWork().run((rows) => remove(id, rows));
     } catch (error) {
-      // The world is gone. The maintenance job removes the rest, and logs why it cannot.
+      // The world itself is gone. The maintenance job removes the remaining rows, and logs any
+      // failure.
       if (!(error instanceof StoreError)) throw error;
     }
     return keys;

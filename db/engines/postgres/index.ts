@@ -15,8 +15,8 @@ import { logStore } from "./log/log-store.js";
 const DATABASE_BYTES = "SELECT pg_database_size(current_database()) AS bytes";
 
 /**
- * The store in a PostgreSQL database. Worlds, rooms and users are cached
- * for as long as the store is sure to get changes; all else is read each time.
+ * Creates the store for a PostgreSQL database. Worlds, rooms and users are cached while the store
+ * is certain to receive changes. Everything else is read from the database every time.
  */
 export function postgresStore(db: Database): Store {
   const erasing = new ErasureJob(new PostgresEraser(db), { log: db.maintenanceLog });
@@ -35,7 +35,7 @@ export function postgresStore(db: Database): Store {
     log: logStore(db),
     counts: () => countsIn(db.sql, async () => (await db.sql.value<number>(DATABASE_BYTES))!),
     async close() {
-      // Writes under way may still erase something.
+      // Writes in flight may still erase data, which schedules the job.
       await db.settled();
       await erasing.close();
       await db.close();

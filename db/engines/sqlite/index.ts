@@ -36,44 +36,38 @@ import { logReads } from "./log/log-reads.js";
 
 export interface SqliteOptions extends OpeningOptions {
   clock?: Clock;
-  /** Starts what runs the writes. A simulation passes its own. */
+  /** Starts the runner that executes writes. A simulation passes its own function. */
   runner?: StartRunner;
-  /** The author of writes that name none; the server by default. */
+  /** The author of writes that name no author; the server by default. */
   author?: Author;
-  /** Whether the audit is kept; true by default. */
+  /** Whether to record audit entries; true by default. */
   audits?: boolean;
-  /**
-   * Gets the entries of each transaction, before the promises of its writes resolve. They
-   * also wait for its promise.
-   */
+  /** Receives each transaction's entries. The promises for the transaction's writes wait for the returned promise. */
   onAppended?: OnAppended;
-  /** Whether writes run on the event loop, too, until {@link SqliteStore.serve}; false by default. */
+  /** Whether writes, too, run on the event loop until {@link SqliteStore.serve} is called; false by default. */
   startsHere?: boolean;
-  /** After how long without a write the thread ends, in milliseconds. */
+  /** Time without writes after which the thread ends, in milliseconds. */
   idle?: number;
-  /** Gets lines about erasures that fail, and about long work on the files. */
+  /** Receives lines about failing erasures, and about long-running work on the database files. */
   maintenance?: MaintenanceLog;
-  /** After how long a failing erasure is logged, in milliseconds; a minute by default. */
+  /** Time after which a failing erasure is logged, in milliseconds; a minute by default. */
   overdueAfter?: number;
 }
 
 export interface SqliteStore extends Store {
-  /** From now on, writes run in a thread, except in memory. */
+  /** Runs all subsequent writes in a separate thread, unless the database is in memory. */
   serve(): void;
-  /**
-   * Makes the next read see everything that is committed by now, and drops what an entry of any
-   * process says is erased.
-   */
+  /** Makes the next read see everything committed so far. If the event erases a user, cached users are evicted. */
   refresh(event: AnyEvent): void;
 }
 
 /**
- * Opens the store in a folder, and creates or upgrades it first. Reads take
- * microseconds and run on the event loop. Writes wait for the disk and run in a
- * thread, which ends when there are none for a while.
- * @param place the folder, or a database in memory, whose connection the caller closes. All
- *   that it does runs on the event loop.
- * @throws {StoreError} `unusable`, with one line for the operator.
+ * Opens the store in a folder, after creating or upgrading the database if necessary. Reads take
+ * microseconds and run on the event loop. Writes wait for the disk and run in a separate thread,
+ * which ends after a period without writes.
+ * @param place the folder, or a connection to an in-memory database, which the caller closes.
+ * Writes to an in-memory database also run on the event loop.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export function openSqliteStore(
   place: string | Connection,
@@ -82,7 +76,7 @@ export function openSqliteStore(
   try {
     return storeIn(place, options);
   } catch (error) {
-    // Any page of the database may be damaged.
+    // Even opening a database may read a damaged page.
     return explain(error);
   }
 }
@@ -105,8 +99,8 @@ function storeIn(
 ): SqliteStore {
   const memory = typeof place === "string" ? undefined : place;
   const dataDir = typeof place === "string" ? place : "";
-  // It stays open until the reader is open. The last connection that closes deletes
-  // the write-ahead log, and a read-only connection cannot create it.
+  // This connection stays open until the reader is open: the last connection to close deletes the
+  // write-ahead log, and a read-only connection cannot create the log.
   const migrated = memory ? undefined : openForWriting(dataDir, opening);
   const db = memory ?? openForReading(dataDir);
   const turns = new ReadTurns(db);
@@ -151,7 +145,7 @@ function storeIn(
   };
   const { copies, ...domains } = boundDomains(reading, writer);
   const log = logReads(db, sql);
-  // A database in memory has no files that erased bytes have to leave.
+  // An in-memory database has no files from which erased bytes must be removed.
   const erasing = memory
     ? undefined
     : new ErasureJob(
@@ -197,7 +191,7 @@ function storeIn(
   };
 
   function forget(event: AnyEvent): void {
-    // Nothing about the user stays in memory, their names included.
+    // Nothing about an erased user may stay in memory, not even names.
     if (event.type === "user.erased") for (const cached of ofUsers) cached.clear();
   }
 
@@ -211,7 +205,7 @@ function storeIn(
     }
   }
 
-  /** Reads the latest committed state, while the reads of one turn share a state. */
+  /** Reads the latest committed state. Waits for a new turn, because all reads in one turn share a state. */
   async function readAnew<T>(run: () => T | Promise<T>): Promise<T> {
     await nextTurn(clock);
     return read(run);

@@ -1,6 +1,6 @@
 import {
   type Announcement,
-  type AnnouncementDraft,
+  type AnnouncementInput,
   changedAnnouncement,
 } from "../../../db/contract/announcement-store.js";
 import { type AnnouncementStore, StoreError } from "../../../db/contract/store.js";
@@ -12,27 +12,27 @@ import { timeIn } from "../../../schemas/plain/times.js";
 import {
   bind,
   type CommandTable,
-  type Context,
+  type CommandContext,
   type LiveModule,
-  type Sender,
+  type CommandSender,
 } from "../../module.js";
 import { invalidPayload, LiveError, requireShort } from "../../rules/problems.js";
 import { announcementRecord, sentAnnouncement } from "../../rules/shapes.js";
 import type { Connection } from "../../socket/connection.js";
 import { AnnouncementPushes, type AnnouncementPushPorts } from "./announcement-pushes.js";
 
-/** The ports of the commands about announcements. */
+/** Ports of the announcement commands. */
 export interface AnnouncementPorts {
   readonly clock: Clock;
   readonly limits: { readonly maxText: number };
   readonly store: { readonly announcements: AnnouncementStore };
 }
 
-/** The organizers' announcements to all users of a world. */
+/** Commands for the organizers' announcements to all users in a world. */
 export const announcements: CommandTable<
   Extract<keyof Commands, `announcement.${string}`>,
   AnnouncementPorts,
-  Sender
+  CommandSender
 > = {
   "announcement.create": { requires: "world.announce", handler: create },
   "announcement.update": { requires: "world.announce", handler: update },
@@ -40,11 +40,11 @@ export const announcements: CommandTable<
 };
 
 /**
- * The fields of an announcement as the store takes them.
- * @throws {LiveError} if the text is too long, or the time is none.
+ * Converts an announcement's fields to the form that the store accepts.
+ * @throws {LiveError} if the text is too long or the time is invalid.
  */
 function fieldsOf(
-  { ports }: Context<AnnouncementPorts, Sender>,
+  { ports }: CommandContext<AnnouncementPorts, CommandSender>,
   { text, show_until }: { text?: string | undefined; show_until?: string | null },
 ) {
   requireShort(ports.limits.maxText, { text });
@@ -54,21 +54,21 @@ function fieldsOf(
   };
 }
 
-/** ISO 8601 with a date, as browsers and Python write it. */
+/** ISO 8601 with a date, as written by browsers and Python. */
 const TIME = /^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/;
 
-/** The times that are written with a year of four digits, in milliseconds. */
+/** The earliest and the latest time with a four-digit year, in milliseconds since 1970. */
 const FIRST = Date.parse("0000-01-01T00:00:00Z");
 const LAST = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Whether a date exists: `Date.parse` takes February 30 for March 2. */
+/** Whether a date exists: `Date.parse` reads February 30 as March 2. */
 const isDay = (date: string): boolean => new Date(date).toISOString().startsWith(date);
 
 function timeOf(text: string | null): number | null {
   if (text === null) return null;
   const strict = timeIn(text);
   if (strict !== undefined) return strict;
-  // Without a zone it is UTC, on any machine.
+  // Times without a zone are in UTC, regardless of the machine's time zone.
   const hasZone = /(Z|[+-]\d\d:?\d\d)$/.test(text.slice(10));
   const time = TIME.test(text)
     ? Date.parse(hasZone || text.length === 10 ? text : `${text}Z`)
@@ -80,7 +80,7 @@ function timeOf(text: string | null): number | null {
 }
 
 async function create(
-  context: Context<AnnouncementPorts, Sender>,
+  context: CommandContext<AnnouncementPorts, CommandSender>,
   { text, state, ...rest }: Commands["announcement.create"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -91,7 +91,7 @@ async function create(
 }
 
 async function update(
-  context: Context<AnnouncementPorts, Sender>,
+  context: CommandContext<AnnouncementPorts, CommandSender>,
   payload: Commands["announcement.update"]["payload"],
 ): Promise<Commands["announcement.update"]["result"]> {
   const { id, state, ...rest } = payload;
@@ -110,7 +110,7 @@ async function update(
     return { announcement: sentAnnouncement(after, ports.clock.date()) };
   } catch (error) {
     const problem = error instanceof StoreError ? error.problem : undefined;
-    // Another host was faster.
+    // Another host changed the announcement first: retry.
     if (problem === "changed" && !expectedIn(connection)) {
       return update(context, payload);
     }
@@ -119,19 +119,20 @@ async function update(
   }
 }
 
-const expectedIn = (connection: Sender) =>
+const expectedIn = (connection: CommandSender) =>
   "expected" in connection ? connection.expected : undefined;
 
 /**
- * The announcement as it must still be: if a call over HTTP expects versions of it, or names a
- * state, which the store ignores where it cannot follow.
- * @throws {StoreError} `changed` if it has another version, or `absent`.
- * @throws {LiveError} if it cannot get this state.
+ * Returns the announcement that must not have changed by the time of the update, or undefined if
+ * the update has no precondition. An HTTP call has a precondition if it expects versions of the
+ * announcement or names a state. The store itself silently ignores impossible state changes.
+ * @throws {StoreError} `changed` if the announcement has another version, or `absent`.
+ * @throws {LiveError} if the announcement cannot change to this state.
  */
 async function expectedOf(
-  { ports, connection }: Context<AnnouncementPorts, Sender>,
+  { ports, connection }: CommandContext<AnnouncementPorts, CommandSender>,
   id: string,
-  state: AnnouncementDraft["state"],
+  state: AnnouncementInput["state"],
 ): Promise<Announcement | undefined> {
   const expected = expectedIn(connection);
   if (!expected && !(connection.isCall && state)) return undefined;
@@ -151,13 +152,13 @@ async function expectedOf(
   return found;
 }
 
-async function list({ ports, connection }: Context<AnnouncementPorts, Sender>) {
+async function list({ ports, connection }: CommandContext<AnnouncementPorts, CommandSender>) {
   const all = await ports.store.announcements.list(connection.world);
   const now = ports.clock.date();
   return all.map((announcement) => sentAnnouncement(announcement, now));
 }
 
-/** The organizers' announcements to all users of a world. */
+/** Creates the module for the organizers' announcements to all users in a world. */
 export function announcementModule(ports: AnnouncementPorts & AnnouncementPushPorts) {
   const pushes = new AnnouncementPushes(ports);
   return {

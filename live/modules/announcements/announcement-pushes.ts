@@ -3,46 +3,45 @@ import type { AnnouncementStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Entry } from "../../../db/log/entries.js";
 import { isVisible } from "../../../schemas/plain/announcements.js";
-import type { Pushes, Send } from "../../delivery/push.js";
+import type { PushPipeline, Send } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { sentAnnouncement } from "../../rules/shapes.js";
 import { pushFrame } from "../../socket/frame.js";
 
 /**
- * The longest time that a timer waits, in milliseconds. The clock of the machine may be set
- * meanwhile, and a machine that sleeps stops timers.
+ * Maximum duration of a timer, in milliseconds: the machine's clock may be changed while the timer
+ * runs, and timers stop while the machine sleeps.
  */
 const MAX_TIMER_MS = 10 * 60_000;
 
-/** The ports of pushes about announcements. */
+/** Ports of the announcement pushes. */
 export interface AnnouncementPushPorts {
   readonly clock: Clock;
   readonly store: { readonly announcements: AnnouncementStore };
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
 }
 
-/** An announcement was created or changed. */
+/** The entry of a created or changed announcement. */
 type Saved = Extract<Entry, { announcement: string }>;
 
-/** The announcements of a world with connections. */
+/** The announcements of a world that has connections. */
 interface ActiveAnnouncements {
-  /** The visible ones by id, as they were pushed last. */
+  /** The visible announcements by id, as last pushed. */
   readonly known: Map<string, Announcement>;
-  /** Rejects if they could not be read. */
+  /** Rejects if the announcements could not be read. */
   loaded: Promise<void>;
-  /** All that expired up to this time were pushed. */
+  /** Expiries up to this time have been pushed. */
   until: number;
-  /** Runs until the next one expires. */
+  /** Stops the timer for the next expiry. */
   stopTimer: () => void;
 }
 
-/** Pushes changes of announcements to the users of a world. */
+/** Pushes announcement changes to the users in a world. */
 export class AnnouncementPushes {
   readonly #ports: AnnouncementPushPorts;
   readonly #active = new Map<string, ActiveAnnouncements>();
 
-  /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "announcement.created": (event) => this.#changed(event),
     "announcement.updated": (event) => this.#changed(event),
@@ -56,7 +55,7 @@ export class AnnouncementPushes {
     for (const { stopTimer } of this.#active.values()) stopTimer();
   }
 
-  /** Watches a world with connections: its announcements expire. */
+  /** Starts watching a world that has connections, so that its announcements expire. */
   async watch(world: string): Promise<void> {
     let active = this.#active.get(world);
     if (!active) {
@@ -75,7 +74,7 @@ export class AnnouncementPushes {
   async #load(world: string, active: ActiveAnnouncements): Promise<void> {
     try {
       for (const each of await this.#list(world)) {
-        // A push in the meantime is newer.
+        // An announcement that was pushed during the read is newer.
         if (!this.#isVisible(each) || active.known.has(each.id)) continue;
         active.known.set(each.id, each);
       }
@@ -87,8 +86,8 @@ export class AnnouncementPushes {
   }
 
   /**
-   * Notes what a login shows. The entry of an announcement may come here after that, and
-   * even after its end.
+   * Records the announcements that a login shows. An announcement's entry may arrive only
+   * afterwards, even after the announcement has expired.
    */
   shown(world: string, visible: readonly Announcement[]): void {
     const active = this.#active.get(world);
@@ -99,7 +98,7 @@ export class AnnouncementPushes {
     this.#watch(world);
   }
 
-  /** The last connection left a world. */
+  /** Stops watching a world after its last connection has left. */
   unwatch(world: string): void {
     this.#active.get(world)?.stopTimer();
     this.#active.delete(world);
@@ -140,7 +139,7 @@ export class AnnouncementPushes {
     const shown = known?.get(id) ?? hidden;
     if (!shown) return;
     const frameOf = (present: Announcement) => pushFrame(name, this.#sent(present));
-    // Only users who make announcements get texts written into it from now on.
+    // Text written after the announcement was hidden is only for users who may make announcements.
     const whole = frameOf(announcement);
     const last = frameOf({ ...announcement, text: shown.text });
     await send(({ login }, { state }) =>

@@ -3,53 +3,53 @@ import type { UserRecord } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser, SentEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import { nothingSent, type Sent } from "../../delivery/outbox.js";
-import type { Piece as Given, Pushes } from "../../delivery/push.js";
+import { nothingSent, type SentCounts } from "../../delivery/outbox.js";
+import type { SocketChunk as Given, PushPipeline } from "../../delivery/push.js";
 import { Json, jsonOf, type Sendable } from "../../rules/encoding.js";
-import type { WorldState } from "../../rules/world-state.js";
+import type { LiveWorldState } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { textFrame } from "../../socket/frame.js";
 import type { FlushQueue } from "../../socket/outgoing.js";
-import { absentUser, sharedUser } from "./chat-users.js";
+import { absentUser, sharedUser } from "../../rules/sent-users.js";
 
-/** The ports of an audience. */
+/** Ports of an audience. */
 export interface AudiencePorts {
   readonly clock: Clock;
   readonly limits: { readonly maxUnsent: number };
   readonly flushQueue: FlushQueue;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
 }
 
-/** How many users of a channel are remembered as sent. */
+/** Maximum number of users per channel for whom the last push is remembered. */
 const MAX_INVOLVED = 5000;
 
-/** How many users of pages are remembered for one connection, and of how many pages. */
+/** Maximum number of users, and of responses with users, that are remembered as sent to one connection. */
 const MAX_SENT_USERS = 2000;
 const MAX_PAGES = 32;
 
 const noReaders: readonly ReadonlySet<string>[] = [];
 
-/** A logical clock: advances with each push or answer that carries user data. */
+/** A logical clock: advances with each push or response that carries user data. */
 let moment = 0;
 
-/** A connection with its subscriptions. */
-export class Listener {
-  /** The ids of the channels. */
+/** A connection and its subscriptions. */
+export class ChatSubscriber {
+  /** The ids of the subscribed channels. */
   readonly channels = new Set<string>();
-  /** The moment before which it counts as having no users. */
+  /** Users pushed before this moment count as unknown. */
   #since = 0;
-  /** The users that it got in answers since. Others share the sets. */
+  /** Users sent in responses since the moment `#since`. The sets are shared with other subscribers. */
   #sent = noReaders;
 
   constructor(readonly connection: Connection) {}
 
-  /** From now on, no user counts as sent. */
+  /** Makes every user count as unknown. */
   forget(): void {
     this.#since = ++moment;
     this.#sent = noReaders;
   }
 
-  /** An answer carries these users. The set must not change any more. */
+  /** Records the users that a response carries. The set must not be modified afterwards. */
   markSent(users: ReadonlySet<string>): void {
     if (users.size === 0) return;
     const known = this.#sent.reduce((sum, { size }) => sum + size, 0);
@@ -57,37 +57,40 @@ export class Listener {
     this.#sent = isFull ? [users] : [...this.#sent, users];
   }
 
-  /** @param pushed the moment of the last push of a user to all subscribers of a channel; -1 for never. */
+  /** @param pushed the moment at which the user was last pushed to all subscribers of a channel; -1 for never. */
   knows(user: string, pushed: number): boolean {
     return pushed > this.#since || this.#sent.some((users) => users.has(user));
   }
 
-  /** @param pushed the earliest of the moments for several users; Infinity for no users. */
+  /** @param pushed the earliest moment in which any of several users was last pushed; Infinity for no users. */
   knowsAll(pushed: number): boolean {
     return pushed > this.#since;
   }
 }
 
-/** A connection that listens to a channel. */
+/** A connection's subscription to a channel. */
 export class Subscription {
-  /** The events that came while the answer to the subscription was made. */
+  /**
+   * Events that arrived while the response to the subscription was being prepared; undefined if
+   * pushes are not held.
+   */
   #waiting: Framed[] | undefined = [];
-  /** The id of the last event that is not pushed. */
+  /** Only events with a higher id are pushed. */
   #since = 0;
 
-  constructor(readonly listener: Listener) {}
+  constructor(readonly listener: ChatSubscriber) {}
 
-  /** Whether pushes wait. Some of them may then not be pushed at all. */
+  /** Whether pushes are held. Held events may end up not being pushed at all. */
   get isHeld(): boolean {
     return this.#waiting !== undefined;
   }
 
-  /** Begins again: pushes wait until {@link start}. */
+  /** Holds pushes until the next {@link start}. */
   hold(): void {
     this.#waiting ??= [];
   }
 
-  /** Pushes the events after an event, and all later ones. */
+  /** Pushes the held events that follow a given event, and stops holding later events. */
   start(since = this.#since): void {
     const waiting = this.#waiting ?? [];
     this.#waiting = undefined;
@@ -99,7 +102,7 @@ export class Subscription {
   }
 
   /**
-   * How many of some events it does not get, which are the first of them.
+   * Returns the number of leading events that must not be pushed.
    * @param ids in ascending order.
    */
   skipped(ids: readonly number[]): number {
@@ -109,10 +112,10 @@ export class Subscription {
   }
 
   /**
-   * The part of a piece that its connection gets now; undefined if it waits.
-   * @param skipped how many events of the piece it does not get.
+   * Returns the part of a piece to push now, or undefined if the piece is held.
+   * @param skipped number of leading events to leave out.
    */
-  take(piece: Piece, skipped: number): Given | undefined {
+  take(piece: FrameBatch, skipped: number): Given | undefined {
     if (!this.#waiting) return piece.after(skipped);
     this.#waiting.push(...piece.frames.slice(skipped));
     return undefined;
@@ -120,9 +123,9 @@ export class Subscription {
 }
 
 /** The subscribers of a channel in this process. */
-export class Audience {
+export class ChatAudience {
   readonly subscriptions = new Map<Connection, Subscription>();
-  /** The moment of the last push of each user to all subscribers; the latest comes last. */
+  /** The moment of each user's last push to all subscribers, in ascending order. */
   readonly #sent = new Map<string, number>();
 
   constructor(
@@ -131,18 +134,18 @@ export class Audience {
   ) {}
 
   /**
-   * Pushes events to subscribers who may read them now, each with the users that the
-   * subscriber does not have yet.
+   * Pushes events to the subscribers who may read them now. Each subscriber also receives the users
+   * that it does not have yet.
    * @param events in the order of their ids.
-   * @param only the receivers, instead of all.
+   * @param only the sole recipient, instead of all subscribers.
    */
   async push(
     ports: AudiencePorts,
-    state: WorldState,
+    state: LiveWorldState,
     events: readonly Pushed[],
     only?: Subscription,
-  ): Promise<Sent> {
-    // Two batches in one turn must not make a subscriber a slow reader.
+  ): Promise<SentCounts> {
+    // Two batches in one turn must not turn a subscriber into a slow reader.
     const most = ports.limits.maxUnsent / 4;
     let sent = nothingSent;
     for (const batch of batchesOf(events, state.world.value, ports.clock.date(), most)) {
@@ -158,20 +161,22 @@ export class Audience {
 
   async #push(
     ports: AudiencePorts,
-    state: WorldState,
+    state: LiveWorldState,
     batch: Batch,
     to: readonly Connection[],
-  ): Promise<Sent> {
+  ): Promise<SentCounts> {
     const { ids, involved } = batch;
     const before = involved.map((user) => this.#sent.get(user) ?? -1);
     const earliest = Math.min(...before);
     return ports.pushes.walk(state, to, (connection, view) => {
-      // It may have ended since the pass began. A successor gets only later events.
+      // The subscription may have ended since the walk began. A new subscription receives only
+      // later events.
       const subscription = this.subscriptions.get(connection);
       if (!subscription) return undefined;
       const { listener } = subscription;
       const skipped = subscription.skipped(ids);
-      // A subscriber that gets only a part does not count as having its users, as others do.
+      // A subscriber that receives only part of the batch does not count as having the batch's
+      // users.
       if (skipped > 0) listener.forget();
       if (skipped === ids.length) return undefined;
       if (!this.isDirect && !view.reads(this.channel)) {
@@ -184,7 +189,7 @@ export class Audience {
       return subscription.take(piece, skipped);
     });
 
-    function unknownTo(listener: Listener): string {
+    function unknownTo(listener: ChatSubscriber): string {
       if (listener.knowsAll(earliest)) return "";
       let unknown = "";
       for (let i = 0; i < involved.length; i++) {
@@ -194,7 +199,10 @@ export class Audience {
     }
   }
 
-  /** When a subscriber got a user, as {@link Listener.knows} takes it. */
+  /**
+   * Returns the moment at which a user was last pushed to a subscriber, for {@link
+   * ChatSubscriber.knows}; -1 for never.
+   */
   sentAt(user: string, by: Connection): number {
     const at = this.subscriptions.has(by) ? this.#sent.get(user) : undefined;
     return at ?? -1;
@@ -212,34 +220,37 @@ export class Audience {
   }
 }
 
-/** How many bytes one batch has at most, unless its only event has more. */
+/** Maximum size of a batch, in bytes, unless its only event is larger. */
 const MAX_SIZE = 256 * 1024;
 
-/** How many pieces are made of the same events. A subscriber that needs another one gets the longest. */
+/**
+ * Maximum number of pieces built from the same events. At the maximum, subscribers receive the
+ * piece with all users.
+ */
 const MAX_PIECES = 64;
 
-/** An event that is pushed. */
+/** An event to push. */
 export interface Pushed {
   readonly name: "chat.event" | "chat.event.reaction";
   readonly event: ChatEvent;
-  /** The users that it carries, by id. */
+  /** The users that the push carries, by id. */
   readonly users: ReadonlyMap<string, UserRecord>;
 }
 
 /** The frame of an event. */
 interface Framed {
-  /** The id of the event; Infinity for a push outside their order. */
+  /** The id of the event; Infinity for a push that is not ordered by id. */
   readonly id: number;
   readonly frame: Buffer;
 }
 
-/** The frames of some events, as some people get them. */
-export class Piece {
+/** The frames of several events, for recipients who lack the same users. */
+export class FrameBatch {
   readonly #joined = new Map<number, Given>();
 
   constructor(readonly frames: readonly Framed[]) {}
 
-  /** The frames but for the first, as one that all share. */
+  /** Returns the frames after the skipped frames as one buffer, which recipients share. */
   after(skipped: number): Given {
     let joined = this.#joined.get(skipped);
     if (!joined) {
@@ -252,7 +263,7 @@ export class Piece {
   }
 }
 
-/** An event, and its frame without the users. */
+/** An event, and its frame's text without the users. */
 interface Text {
   readonly pushed: Pushed;
   readonly text: string;
@@ -267,9 +278,9 @@ function textOf(pushed: Pushed, world: World, now: number): string {
 }
 
 /**
- * Events in batches.
+ * Splits events into batches.
  * @param now in milliseconds since 1970.
- * @param most how many bytes one has at most, unless its only event has more.
+ * @param most maximum size of a batch, in bytes, unless its only event is larger.
  */
 function batchesOf(events: readonly Pushed[], world: World, now: number, most: number): Batch[] {
   const batches: Text[][] = [];
@@ -286,16 +297,16 @@ function batchesOf(events: readonly Pushed[], world: World, now: number, most: n
   return batches.map((texts) => new Batch(texts, world, now));
 }
 
-/** Events that are pushed together: a piece for each set of users that a subscriber lacks. */
+/** Events that are pushed together, with a piece for each set of users that a subscriber lacks. */
 export class Batch {
   /** The ids of the events. */
   readonly ids: readonly number[];
-  /** The ids of the users of all events. */
+  /** The ids of all users involved in the events. */
   readonly involved: readonly string[];
-  /** The places of all users. */
+  /** The indices of all users, as characters. */
   readonly #all: string;
-  readonly #made = { others: new Map<string, Piece>(), admins: new Map<string, Piece>() };
-  readonly #whole: { others?: Piece; admins?: Piece } = {};
+  readonly #made = { others: new Map<string, FrameBatch>(), admins: new Map<string, FrameBatch>() };
+  readonly #whole: { others?: FrameBatch; admins?: FrameBatch } = {};
 
   constructor(
     readonly texts: readonly Text[],
@@ -311,10 +322,10 @@ export class Batch {
   }
 
   /**
-   * The frames of all events, with each user in the first of them that involves it.
-   * @param unknown a text with the place of each user that it carries, as a character.
+   * Returns the frames of all events, with each user in the first frame that involves the user.
+   * @param unknown the indices of the users to include, each as a character.
    */
-  pieceFor(admin: boolean, unknown: string): Piece {
+  pieceFor(admin: boolean, unknown: string): FrameBatch {
     const made = admin ? this.#made.admins : this.#made.others;
     let piece = made.get(unknown);
     if (piece) return piece;
@@ -328,16 +339,19 @@ export class Batch {
     return piece;
   }
 
-  /** The frames of all events, each with all its users: a receiver may not get the frames before. */
-  wholePiece(admin: boolean): Piece {
+  /**
+   * Returns the frames of all events. Each frame carries all users of its event, because a
+   * recipient may not receive the preceding frames.
+   */
+  wholePiece(admin: boolean): FrameBatch {
     return (this.#whole[admin ? "admins" : "others"] ??= this.#pieceOf(
       admin,
       ({ users }) => new Set(users.keys()),
     ));
   }
 
-  #pieceOf(admin: boolean, left: (pushed: Pushed) => Set<string>): Piece {
-    return new Piece(
+  #pieceOf(admin: boolean, left: (pushed: Pushed) => Set<string>): FrameBatch {
+    return new FrameBatch(
       this.texts.map(({ pushed, text }, i) => ({
         id: this.ids[i]!,
         frame: textFrame(`${text}${this.#usersOf(pushed, left(pushed), admin)}}}]`),
@@ -346,8 +360,8 @@ export class Batch {
   }
 
   /**
-   * The users of an event as JSON.
-   * @param left the users to send; the ones in the result are removed.
+   * Encodes an event's users as JSON.
+   * @param left the users to send; users included in the result are removed from this set.
    */
   #usersOf(pushed: Pushed, left: Set<string>, admin: boolean): string {
     const users: string[] = [];
@@ -362,8 +376,8 @@ export class Batch {
 type Content = SentEvent["content"];
 
 /**
- * An event as clients get it. A member event shows the user as they are now.
- * @param userOf finds the public form of a user, without what only administrators see.
+ * Converts an event to the form that clients receive. A member event shows the user's current data.
+ * @param userOf finds the public form of a user, without fields that only administrators see.
  */
 export function sentEvent(
   event: ChatEvent,
@@ -382,7 +396,8 @@ export function sentEvent(
         : new Json<Content>(content),
     edited: edited === null ? null : new Date(edited).toISOString(),
     replaces: event.replaces,
-    // There may be a thousand.
+    // Encoded with `JSON.stringify` instead of `jsonOf`, because an event may have a thousand
+    // reactions.
     reactions: new Json<SentEvent["reactions"]>(JSON.stringify(event.reactions)),
   };
 }

@@ -1,25 +1,32 @@
-import type { ChatEvent, Delivery } from "../../../db/contract/chat-store.js";
+import type { ChatEvent, ChatDelivery } from "../../../db/contract/chat-store.js";
 import type { ChannelState } from "../../../schemas/live/index.js";
-import { nothingSent, type Sent } from "../../delivery/outbox.js";
+import { nothingSent, type SentCounts } from "../../delivery/outbox.js";
 import type { ChannelContext, EntryHandlers, EventOf } from "../../module.js";
 import type { Hub } from "../../people/hub.js";
 import type { Presence } from "../../people/presence.js";
 import type { Sendable } from "../../rules/encoding.js";
 import { rateLimited } from "../../rules/problems.js";
 import { hasModule, mayInRoom } from "../../rules/rights.js";
-import type { View, WorldState, WorldStates } from "../../rules/world-state.js";
+import type { View, LiveWorldState, WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
-import { Audience, type AudiencePorts, Listener, type Pushed, Subscription } from "./audience.js";
-import { fitting, type MemberPorts, Members, readUsers, usersIn } from "./chat-users.js";
+import {
+  ChatAudience,
+  type AudiencePorts,
+  ChatSubscriber,
+  type Pushed,
+  Subscription,
+} from "./audience.js";
+import { type MemberPorts, Members, usersIn } from "./chat-users.js";
+import { fitting, readUsers } from "../../rules/sent-users.js";
 import { Feed, type FeedPorts } from "./feed.js";
 
-/** How many join events a new direct channel may have. */
+/** Maximum number of join events in a new direct channel. */
 const MAX_CREATED = 200;
 
-/** A channel as a subscriber gets it, with large values as JSON. */
+/** A channel's state as sent to a subscriber, with large values already encoded as JSON. */
 type SentChannelState = { [K in keyof ChannelState]: Sendable<ChannelState[K]> };
 
-/** The part of the state that a returning subscriber missed, and the ids of the users in it. */
+/** The events that a returning subscriber missed, along with their users, and the ids of these users. */
 interface Missed {
   readonly more: Partial<SentChannelState>;
   readonly sentUsers: ReadonlySet<string>;
@@ -34,19 +41,19 @@ export interface ChannelPorts extends FeedPorts, AudiencePorts, MemberPorts {
   readonly states: WorldStates;
 }
 
-/** Gets each event of a channel once, in order, after its subscribers. */
+/** Receives each event in a channel once, in order, after the channel's subscribers have received it. */
 interface Notices {
-  delivered(state: WorldState, delivery: Delivery): Promise<void>;
+  delivered(state: LiveWorldState, delivery: ChatDelivery): Promise<void>;
 }
 
 /** The subscribers of channels, and the delivery of events to them in order. */
-export class Channels {
+export class ChatChannels {
   readonly subscriptions = new Subscriptions();
   readonly #ports: ChannelPorts;
   readonly #notices: Notices;
   readonly feed: Feed;
   readonly #members: Members;
-  /** The handlers of entries, after the feed. */
+  /** Handles each entry after the feed has handled it. */
   readonly handlers: EntryHandlers;
 
   constructor(ports: ChannelPorts, notices: Notices) {
@@ -69,20 +76,21 @@ export class Channels {
     };
   }
 
-  /** A world has no people, or has lost its history. */
+  /** Drops the state of a world that everyone has left, or whose history was lost. */
   forget(world: string): void {
     this.feed.forget(world);
     this.#members.forget();
   }
 
   /**
-   * Subscribes the connection of a context to its channel. It gets every event from
-   * `next_event_id` on as a push, and none before; a connection that is subscribed
-   * already goes on getting every event.
-   * @param options.since the id of the last event that is not pushed; later events are
-   *   pushed. By default, pushes begin now.
-   * @param read reads more for the answer, which must not be newer than the event `last`.
-   * @throws {LiveError} `protocol.rate_limited` if it has too many subscriptions.
+   * Subscribes a context's connection to the context's channel. A new subscriber is pushed every
+   * event from `next_event_id` on, and no earlier event. A connection that is already subscribed
+   * keeps receiving every event.
+   * @param since the id of the last event that is not pushed; later events are pushed. By default,
+   * pushes start now.
+   * @param read reads more data to include in the response. The data must not be newer than the
+   * event `last`.
+   * @throws {LiveError} `protocol.rate_limited` if the connection has too many subscriptions.
    */
   async subscribe(
     context: ChannelContext,
@@ -96,11 +104,11 @@ export class Channels {
       direct !== undefined,
     );
     if (isNew && room) this.#note(connection, channel, "subscribe");
-    // Events that this process delivers from now on wait for the start of the subscription.
+    // Events that this process delivers from here on wait until the subscription starts.
     const { world } = connection;
     const cursor = this.feed.cursorOf(world, channel);
     try {
-      // Later entries have not come here yet, so their events will be delivered.
+      // Later entries have not been handled yet, so their events will still be delivered.
       const last = since ?? this.feed.lastOf(world);
       const state = await this.#stateOf(context, last);
       const missed = await read?.(last);
@@ -110,8 +118,8 @@ export class Channels {
       const { listener } = subscription;
       listener.forget();
       if (missed) listener.markSent(missed.sentUsers);
-      // A subscription that goes on must miss no event: its client need not fetch
-      // the events before this answer.
+      // An existing subscription must not miss any event, because its client need not fetch the
+      // events that precede this response.
       subscription.start(isNew ? last : undefined);
       return { ...state, ...missed?.more };
     } catch (error) {
@@ -121,7 +129,7 @@ export class Channels {
     }
   }
 
-  /** How many connections of this process listen to a channel. */
+  /** Returns the number of connections in this process that are subscribed to a channel. */
   sizeOf(channel: string): number {
     return this.subscriptions.of(channel)?.subscriptions.size ?? 0;
   }
@@ -130,14 +138,14 @@ export class Channels {
     const { connection, login, world, channel, room } = context;
     const state = { state: null, next_event_id: last + 1 };
     const reads = !room || mayInRoom(login, "chat.read", world.value, room.value);
-    // One may join a room that one may not read.
+    // A user may join a room without being allowed to read it.
     if (!reads) return { ...state, unread_pointer: 0, members: [] };
     const members = await this.#members.of(context);
     const found = await this.#ports.store.chat.channel(connection.world, channel);
     return { ...state, unread_pointer: found?.lastMessage ?? 0, members };
   }
 
-  /** Pushes events that were delivered before a subscription began but belong to it. */
+  /** Pushes events that belong to a subscription but were delivered before it began. */
   async #pushMissed(
     { connection: { world }, channel }: ChannelContext,
     subscription: Subscription,
@@ -159,7 +167,7 @@ export class Channels {
     return this.subscriptions.of(channel)?.subscriptions.has(connection) ?? false;
   }
 
-  /** Ends a subscription. @returns whether there was one. */
+  /** Ends a subscription. @returns whether the connection was subscribed. */
   unsubscribe(connection: Connection, channel: string): boolean {
     this.subscriptions.listener(connection).forget();
     const isDirect = this.subscriptions.of(channel)?.isDirect ?? false;
@@ -172,12 +180,12 @@ export class Channels {
     this.#ports.presence.note(world, { do: what, connection: id, channel });
   }
 
-  /** A connection has ended. Presence handles that itself. */
+  /** Drops the subscriptions of a connection that has ended. Presence is notified of ended connections separately. */
   leave(connection: Connection): void {
     this.subscriptions.leave(connection);
   }
 
-  /** Ends the subscriptions to rooms that the user may no longer see, or that have no chat. */
+  /** Ends a connection's subscriptions to rooms that the user may no longer see, or that have no chat. */
   keepRights(connection: Connection, view: View): void {
     for (const channel of this.subscriptions.channelsOf(connection)) {
       if (this.subscriptions.of(channel)?.isDirect) continue;
@@ -198,7 +206,10 @@ export class Channels {
     });
   }
 
-  /** Ends the subscription over which its user left: their leave event is for the others. */
+  /**
+   * Ends the subscription of the connection through which a user left: the leave event is for the
+   * other subscribers.
+   */
   #left({ channel, delivery: { event }, by }: EventOf<"chat.event">): void {
     if (event.type !== "channel.member" || by.connection === undefined) return;
     const { membership } = JSON.parse(event.content) as { membership: string };
@@ -211,7 +222,7 @@ export class Channels {
     }
   }
 
-  /** Ends all subscriptions to a channel that is gone. */
+  /** Ends all subscriptions to a deleted channel. */
   #empty(channel: string): void {
     const { subscriptions } = this.subscriptions.of(channel) ?? {};
     for (const connection of [...(subscriptions?.keys() ?? [])]) {
@@ -221,7 +232,7 @@ export class Channels {
 
   async #prepare(
     world: string,
-    deliveries: readonly Delivery[],
+    deliveries: readonly ChatDelivery[],
   ): Promise<(() => Promise<unknown>)[]> {
     const ports = this.#ports;
     if (ports.hub.in(world).size === 0) return [];
@@ -241,7 +252,7 @@ export class Channels {
 
   async #pushed(
     name: Pushed["name"],
-    { world: { value: world } }: WorldState,
+    { world: { value: world } }: LiveWorldState,
     events: readonly ChatEvent[],
   ): Promise<Pushed[]> {
     const involved = events.map(usersIn);
@@ -249,14 +260,14 @@ export class Channels {
     const found = await readUsers(this.#ports, world.id, ids);
     return events.map((event, i) => {
       const inOrder = involved[i]!.flatMap((id) => found.get(id) ?? []);
-      // Users that do not fit in count as sent to no connection.
+      // Users who are left out here count as not yet sent.
       const shown = fitting(inOrder, world, this.#ports.clock.date());
       const users = new Map(shown.map((user) => [user.id, user]));
       return { name, event, users };
     });
   }
 
-  async #pushReactions(world: string, channel: string, id: number): Promise<Sent> {
+  async #pushReactions(world: string, channel: string, id: number): Promise<SentCounts> {
     const ports = this.#ports;
     const audience = this.subscriptions.of(channel);
     const state = audience && (await ports.states.get(world));
@@ -267,45 +278,45 @@ export class Channels {
   }
 }
 
-/** How many channels a connection may subscribe to. */
+/** Maximum number of subscriptions per connection. */
 const MAX_CHANNELS = 200;
 
-/** Which connections of this process listen to which channels. */
+/** Tracks which connections of this process are subscribed to which channels. */
 export class Subscriptions {
-  readonly #audiences = new Map<string, Audience>();
-  readonly #listeners = new Map<Connection, Listener>();
+  readonly #audiences = new Map<string, ChatAudience>();
+  readonly #listeners = new Map<Connection, ChatSubscriber>();
   #count = 0;
 
-  /** How many there are. */
+  /** Number of subscriptions. */
   get count(): number {
     return this.#count;
   }
 
-  /** The subscribers of a channel; undefined without any. */
-  of(channel: string): Audience | undefined {
+  /** Returns the subscribers of a channel; undefined if there are none. */
+  of(channel: string): ChatAudience | undefined {
     return this.#audiences.get(channel);
   }
 
-  /** The channels of a connection. */
+  /** Returns the channels that a connection is subscribed to. */
   channelsOf(connection: Connection): string[] {
     return [...(this.#listeners.get(connection)?.channels ?? [])];
   }
 
-  /** A connection with its subscriptions. */
-  listener(connection: Connection): Listener {
+  /** Returns a connection's listener, and creates it if necessary. */
+  listener(connection: Connection): ChatSubscriber {
     let listener = this.#listeners.get(connection);
     if (!listener) {
-      listener = new Listener(connection);
+      listener = new ChatSubscriber(connection);
       if (!connection.ended) this.#listeners.set(connection, listener);
     }
     return listener;
   }
 
   /**
-   * Subscribes a connection to a channel, or begins its subscription again. Pushes
-   * wait until it is started.
-   * @returns the subscription, and whether it is a new one.
-   * @throws {LiveError} if the connection has too many.
+   * Subscribes a connection to a channel, or restarts its subscription. Pushes are held until the
+   * subscription is started.
+   * @returns the subscription, and whether it is new.
+   * @throws {LiveError} if the connection has too many subscriptions.
    */
   add(
     connection: Connection,
@@ -324,7 +335,7 @@ export class Subscriptions {
     const subscription = new Subscription(listener);
     if (connection.ended) return { subscription, isNew: false };
     if (!audience) {
-      audience = new Audience(channel, isDirect);
+      audience = new ChatAudience(channel, isDirect);
       this.#audiences.set(channel, audience);
     }
     audience.subscriptions.set(connection, subscription);
@@ -333,7 +344,7 @@ export class Subscriptions {
     return { subscription, isNew: true };
   }
 
-  /** Ends a subscription. @returns whether there was one. */
+  /** Ends a subscription. @returns whether the connection was subscribed. */
   remove(connection: Connection, channel: string): boolean {
     const audience = this.#audiences.get(channel);
     if (!audience?.subscriptions.delete(connection)) return false;

@@ -2,14 +2,15 @@ import { detach } from "../../../db/runtime.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import type { CommandName, Commands } from "../../../schemas/live/index.js";
 import { uuid } from "../../../schemas/plain/texts.js";
-import type { ChannelContext, CommandTable, Context } from "../../module.js";
+import type { ChannelContext, CommandTable, CommandContext } from "../../module.js";
 import { chatDenied, invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
 import { isSilenced, isVolatile, mayInRoom } from "../../rules/rights.js";
 import { messages } from "./chat-messages.js";
 import { type ChatPorts, idOf, pageOf } from "./chat-pages.js";
 import { hasName } from "./chat-users.js";
+import { held } from "./held-commands.js";
 
-/** Read marks, and direct channels. */
+/** Commands for read marks and direct channels. */
 export const reading: CommandTable<"chat.mark_read" | "chat.direct.create", ChatPorts> = {
   "chat.mark_read": { inChannel: "any", direct: "all", handler: markRead },
   "chat.direct.create": { requires: "chat.direct", handler: createDirect },
@@ -24,7 +25,7 @@ async function markRead(
 }
 
 /**
- * The id of an event that a payload names.
+ * Parses the event id in a payload.
  * @throws {LiveError}
  */
 function pointerIn(id: unknown): number {
@@ -32,16 +33,19 @@ function pointerIn(id: unknown): number {
   const pointer = isDecimal ? Number(id) : id;
   if (!pointer) throw new LiveError("chat.invalid_body");
   if (!Number.isSafeInteger(pointer) || (pointer as number) < 0) {
-    throw invalidPayload({ id: ["Must be the id of an event."] });
+    throw invalidPayload({ id: ["Must be an event ID."] });
   }
   return pointer as number;
 }
 
-/** How many events the answer to a subscription has at most. */
+/** Maximum number of missed events in the response to a subscription. */
 const MAX_MISSED = 1000;
 
-/** Everything about chat. */
-export const chat: CommandTable<Extract<CommandName, `chat.${string}`>, ChatPorts> = {
+/** All chat commands. */
+export const chat: CommandTable<
+  Exclude<Extract<CommandName, `chat.${string}`>, "chat.report">,
+  ChatPorts
+> = {
   "chat.subscribe": {
     inChannel: "chat.read",
     direct: "members",
@@ -52,6 +56,7 @@ export const chat: CommandTable<Extract<CommandName, `chat.${string}`>, ChatPort
   "chat.join": { inChannel: "chat.join", direct: "none", handler: join },
   "chat.leave": { inChannel: "any", direct: "members", handler: leave },
   ...messages,
+  ...held,
   ...reading,
 };
 
@@ -84,12 +89,12 @@ async function join(context: ChannelContext<ChatPorts>, payload: Commands["chat.
   const { world } = connection;
   const { channels } = ports;
   const isMember = await ports.store.chat.isMember(world, channel, me.id);
-  // All subscribers get an event for a lasting membership.
+  // A lasting membership is announced to all subscribers.
   const isAnnounced = !isSilenced(me) && !joinsVolatile(context, payload.volatile);
   const lasts = !isMember && isAnnounced;
   if (lasts && !ports.rates.mayJoinOrLeave(connection, me)) throw rateLimited();
   const wasSubscribed = channels.isSubscribed(connection, channel);
-  // The state is that before the join, whose event is pushed.
+  // The response has the state before the join; the join event is pushed.
   const state = await channels.subscribe(context);
   try {
     if (lasts) {
@@ -108,7 +113,7 @@ async function join(context: ChannelContext<ChatPorts>, payload: Commands["chat.
   return state;
 }
 
-/** Whether a join lasts only as long as the subscription. Only moderators choose. */
+/** Whether a join lasts only as long as the subscription. Only moderators may choose this per join. */
 function joinsVolatile(
   { login, world, room }: ChannelContext<ChatPorts>,
   volatile: boolean | undefined,
@@ -118,8 +123,8 @@ function joinsVolatile(
 }
 
 /**
- * Ends a membership that lasts as long as the subscription, if there is one.
- * @param silent the user is a lasting member now, which has a push of its own.
+ * Ends a membership that lasts only as long as the subscription, if there is one.
+ * @param silent whether the user is now a lasting member. That change is pushed separately.
  */
 function endVisit(
   { ports, connection, channel, me }: ChannelContext<ChatPorts>,
@@ -143,26 +148,26 @@ async function leave(context: ChannelContext<ChatPorts>) {
     const left = await chat.leave(world, channel, me.id, silent, connection.author);
     if (left) ports.metrics?.chatted(left.event.type);
   }
-  // If the write failed, the client goes on getting messages.
+  // Only after the write, so that the client keeps receiving messages if the write fails.
   channels.unsubscribe(connection, channel);
   endVisit(context, false);
   return {};
 }
 
-/** How many people a direct channel has at most. */
+/** Maximum number of people in a direct channel. */
 const MAX_MEMBERS = 100;
 
 const UUID = new RegExp(uuid.pattern, "i");
 
-/** Finds or creates the direct channel of some users, and subscribes the caller to it. */
+/** Finds or creates the direct channel between users, and subscribes the caller to it. */
 async function createDirect(
-  context: Context<ChatPorts>,
+  context: CommandContext<ChatPorts>,
   { users, hide = true }: Commands["chat.direct.create"]["payload"],
 ) {
   const { ports, connection, me } = context;
   const members = membersIn(users, me.id);
   if (!ports.rates.mayMessage(connection)) throw rateLimited();
-  // Screens and people without a name have no messages.
+  // Screens and people without a name cannot use direct messages.
   const found = await ports.store.users.getMany(connection.world, members);
   if (found.some((user) => kindOf(user) !== "person")) throw chatDenied();
   if (!hide && !ports.rates.mayShow(connection, members.length - 1)) {
@@ -179,11 +184,11 @@ async function createDirect(
   for (const { event } of created) ports.metrics?.chatted(event.type);
   const { readStates, channels } = ports;
   const isNew = created.length > 0;
-  const tell = () => detach(readStates.tellOne(connection));
+  const push = () => detach(readStates.pushOne(connection));
   if (appeared.includes(me.id)) {
-    // The caller gets a new one in the answer, unless all members get a push.
+    // The response shows a new channel to the caller, unless the channel is pushed to all members.
     if (isNew && hide) readStates.knows(me.id, channel.id);
-    else tell();
+    else push();
   }
   const target: ChannelContext<ChatPorts> = {
     ...context,
@@ -197,14 +202,14 @@ async function createDirect(
     const state = await channels.subscribe(target, since);
     return { ...state, id: channel.id };
   } catch (error) {
-    // The answer does not bring the channel to the caller.
-    tell();
+    // There will be no response to show the channel to the caller.
+    push();
     throw error;
   }
 }
 
 /**
- * The ids of all members, the caller included.
+ * Returns the ids of all members, including the caller.
  * @throws {LiveError}
  */
 function membersIn(users: readonly unknown[], me: string): string[] {

@@ -1,11 +1,9 @@
-import type { Delivery } from "../../../db/contract/chat-store.js";
-import type { RoomValue, UserRecord } from "../../../db/contract/store.js";
-import { kindOf } from "../../../db/rules/user-rows.js";
 import { COMMON_KEYS, CONTENT_KEYS, FILE_KEYS, MAX_FILES } from "../../../schemas/live/chat.js";
 import type { CommandName, Commands } from "../../../schemas/live/index.js";
+import { blockedWordAction } from "../../../schemas/plain/moderation/blocked-words.js";
 import { lengthOf, showsSomething } from "../../../schemas/plain/texts.js";
 import { boundFault } from "../../../schemas/validate.js";
-import type { ChannelContext, CommandTable, Sender } from "../../module.js";
+import type { ChannelContext, CommandTable, CommandSender } from "../../module.js";
 import type { Sendable } from "../../rules/encoding.js";
 import {
   chatDenied,
@@ -14,16 +12,17 @@ import {
   rateLimited,
   unknownEvent,
 } from "../../rules/problems.js";
-import { isVolatile, mayInRoom } from "../../rules/rights.js";
-import { pushFrame } from "../../socket/frame.js";
+import { configOf, mayInRoom } from "../../rules/rights.js";
 import { sentEvent } from "./audience.js";
+import { mentionsOf } from "./chat-mentions.js";
 import { answerWithPage, type ChatPorts, idOf, pageOfSearch } from "./chat-pages.js";
-import { briefUser, fitting, mentionsIn, readUsers, sharedUser } from "./chat-users.js";
+import { readUsers, sharedUser } from "../../rules/sent-users.js";
+import { sentHeld } from "./held-commands.js";
 
 type Message = Extract<CommandName, "chat.send" | "chat.fetch" | "chat.search" | "chat.react">;
 
-/** The messages of channels that calls over HTTP send and read, too. */
-export const sharedMessages: CommandTable<"chat.send" | "chat.fetch", ChatPorts, Sender> = {
+/** Message commands that are also available over HTTP. */
+export const sharedMessages: CommandTable<"chat.send" | "chat.fetch", ChatPorts, CommandSender> = {
   "chat.send": { inChannel: "chat.send", direct: "members", rounded: ["replaces"], handler: send },
   "chat.fetch": {
     inChannel: "chat.read",
@@ -33,7 +32,7 @@ export const sharedMessages: CommandTable<"chat.send" | "chat.fetch", ChatPorts,
   },
 };
 
-/** The messages of channels. */
+/** All message commands. */
 export const messages: CommandTable<Message, ChatPorts> = {
   ...sharedMessages,
   "chat.search": {
@@ -43,7 +42,7 @@ export const messages: CommandTable<Message, ChatPorts> = {
     handler: search,
   },
   "chat.react": {
-    // The answer shows the event.
+    // Requires reading as well, because the response contains the event.
     inChannel: ["chat.send", "chat.read"],
     direct: "members",
     rounded: ["event"],
@@ -52,15 +51,15 @@ export const messages: CommandTable<Message, ChatPorts> = {
 };
 
 /**
- * Checks that the caller is a member who may send. A call over HTTP counts as a member while it
- * lasts, if its user may join.
- * @returns whether the membership is a volatile one.
+ * Checks that the caller is a member who may send. The user of an HTTP call counts as a member
+ * during the call, if that user may join.
+ * @returns whether the membership is volatile.
  * @throws {LiveError}
  */
-async function requireMember(context: ChannelContext<ChatPorts, Sender>): Promise<boolean> {
+async function requireMember(context: ChannelContext<ChatPorts, CommandSender>): Promise<boolean> {
   const { ports, connection, channel, direct, me, room } = context;
   const { world } = connection;
-  // The store refuses senders of direct messages who are silenced.
+  // The store rejects direct messages from silenced users.
   if (direct) return false;
   const isVolatile = ports.presence.attends(world, channel, me.id);
   if (isVolatile || (await ports.store.chat.isMember(world, channel, me.id))) {
@@ -76,8 +75,8 @@ async function requireMember(context: ChannelContext<ChatPorts, Sender>): Promis
 }
 
 /**
- * The id of an event, as a number or as decimal text.
- * @throws {LiveError} if it cannot be one.
+ * Parses an event id, given as a number or as a decimal string.
+ * @throws {LiveError} if the id is invalid.
  */
 function eventIdOf(value: unknown): number {
   const isDecimal = typeof value === "string" && /^[0-9]{1,16}$/.test(value);
@@ -87,7 +86,7 @@ function eventIdOf(value: unknown): number {
 }
 
 async function send(
-  context: ChannelContext<ChatPorts, Sender>,
+  context: ChannelContext<ChatPorts, CommandSender>,
   payload: Commands["chat.send"]["payload"],
 ): Promise<Sendable<Commands["chat.send"]["result"]>> {
   const { ports, connection, channel, room, login, world, me } = context;
@@ -99,9 +98,16 @@ async function send(
   const isEdit = payload.replaces !== undefined && payload.replaces !== null;
   const content = contentOf(context, payload.content, isEdit);
   const replaces = isEdit ? eventIdOf(payload.replaces) : undefined;
+  const call = !isEdit && content.type === "call" ? ports.calls.bodyFor(channel) : undefined;
+  if (call) {
+    if (!context.may("call.join")) throw chatDenied();
+    const running = await ports.calls.running(connection.world, channel);
+    if (running) return { event: sentEvent(running, () => undefined) };
+    content.body = call;
+  }
   const size = Buffer.byteLength(JSON.stringify(content));
   if (!ports.rates.mayMessage(connection, size)) throw rateLimited();
-  // Moderators delete messages in a chat that is full, too.
+  // Moderators may delete messages even when the chat is full.
   const isDeletion = content.type === "deleted";
   if (!isDeletion && !ports.rates.mayStore(connection, size)) {
     throw rateLimited();
@@ -109,7 +115,21 @@ async function send(
   if (direct && isUnused && !ports.rates.mayShow(connection, direct.length - 1)) {
     throw rateLimited();
   }
-  const mentions = await mentionsOf(context, content, replaces);
+  const moderates = room && mayInRoom(login, "chat.moderate", world.value, room.value);
+  const isExempt = isDeletion || (moderates ?? context.may("chat.moderate"));
+  const blocked = isExempt ? undefined : blockedWordAction(world.value.config, textsIn(content));
+  if (blocked === "refuse" || (blocked && direct)) throw new LiveError("chat.blocked_word");
+  const chat = room && configOf(room.value, "chat.native");
+  const at = ports.clock.date();
+  const slowMode = isExempt ? 0 : Number(chat?.slow_mode ?? 0);
+  const slow = slowMode > 0 ? { seconds: slowMode, at } : undefined;
+  if (room && !isExempt && (blocked ?? chat?.hold === true)) {
+    const draft = { sender: me.id, content, replaces, volatile, slow };
+    const { author } = connection;
+    const held = await ports.store.chat.hold(connection.world, channel, draft, at, author);
+    return { held: sentHeld(held) };
+  }
+  const mentions = await mentionsOf(context, me.id, content, isEdit);
   const delivery = await ports.store.chat.send(
     connection.world,
     channel,
@@ -117,8 +137,9 @@ async function send(
       sender: me.id,
       content,
       replaces,
-      moderates: room && mayInRoom(login, "chat.moderate", world.value, room.value),
+      moderates,
       volatile,
+      slow,
       mentioned: mentions.mentioned,
       notifiesAll: mentions.notifiesAll,
     },
@@ -127,11 +148,12 @@ async function send(
   ports.metrics?.chatted(delivery.event.type);
   if (!isEdit) ports.activity.count(connection.world, "messages");
   mentions.warn(delivery);
+  if (call) await ports.calls.begin(connection.world, delivery.event, connection.author);
   return { event: sentEvent(delivery.event, () => undefined) };
 }
 
 async function fetch(
-  context: ChannelContext<ChatPorts, Sender>,
+  context: ChannelContext<ChatPorts, CommandSender>,
   { count, before_id, after_id }: Commands["chat.fetch"]["payload"],
 ): Promise<Sendable<Commands["chat.fetch"]["result"]>> {
   if ((before_id === undefined) === (after_id === undefined)) {
@@ -183,31 +205,50 @@ async function react(
   return { ...sent, type: "chat.event.reaction" };
 }
 
-// The allowed contents of messages, and reactions.
+// Validation of message contents and reactions.
 
-/** The largest content of a message, in bytes of JSON. */
+/** Returns all texts in a message that others are shown. */
+function textsIn({ body, files, preview_card: card }: Record<string, unknown>): string[] {
+  const names = Array.isArray(files) ? files.map((file) => (file as { name?: unknown }).name) : [];
+  return stringsIn([body, names, card]);
+}
+
+/** Returns all strings in a JSON value whose depth is limited. */
+const stringsIn = (value: unknown): string[] =>
+  typeof value === "string"
+    ? [value]
+    : typeof value === "object" && value !== null
+      ? Object.values(value).flatMap(stringsIn)
+      : [];
+
+/** Maximum size of a message's content, in bytes of JSON. */
 const MAX_CONTENT = 64 * 1024;
 
-/** How many objects and lists of it may be in each other. */
+/** Maximum nesting depth of objects and lists in a message's content. */
 const MAX_LEVELS = 10;
 
 /**
- * The content of a message.
- * @throws {LiveError} if clients cannot send it here.
+ * Validates the content of a message, and returns it.
+ * @throws {LiveError} if clients may not send this content in this channel.
  */
 export function contentOf(
-  { ports, direct }: ChannelContext<ChatPorts, Sender>,
+  { ports, direct }: ChannelContext<ChatPorts, CommandSender>,
   content: Record<string, unknown>,
   isEdit: boolean,
 ): Record<string, unknown> {
   const { type, body, files } = content;
+  const isHeldHere = direct !== undefined && ports.calls.bodyFor("") !== undefined;
   switch (type) {
     case "deleted":
       if (!isEdit) throw unsupported();
       checkKeys(content, CONTENT_KEYS.deleted);
       return { type };
     case "call":
-      // There are no calls yet; a client may announce one elsewhere.
+      if (isHeldHere) {
+        if (isEdit) throw unsupported();
+        break;
+      }
+      // A client may announce a call that is held elsewhere.
       if (!direct || !body) throw unsupported();
       if (typeof body !== "object" || Array.isArray(body)) {
         throw invalidPayload({ "content.body": ["Must be an object."] });
@@ -239,7 +280,7 @@ const unsupported = () => new LiveError("chat.unsupported_content_type");
 
 const empty = () => new LiveError("chat.empty");
 
-/** Refuses other keys: no page shows them, so they would only fill the disk. */
+/** Rejects unknown keys: no page shows their values, so these values would only fill the disk. */
 function checkKeys(content: Record<string, unknown>, own: readonly string[]): void {
   const isKnown = (key: string) => COMMON_KEYS.includes(key) || own.includes(key);
   if (Object.keys(content).every(isKnown)) return;
@@ -274,78 +315,12 @@ function checkFiles(files: unknown): void {
   });
 }
 
-/** One emoji that Unicode recommends for general interchange. */
+/** A single emoji that Unicode recommends for general interchange (RGI). */
 const EMOJI = new RegExp("^\\p{RGI_Emoji}$", "v");
 
-/** A character that is shown as an emoji only with a selector, and has none. */
+/** A character that needs a variation selector to be shown as an emoji, but lacks one. */
 const BARE = /(?!\p{Emoji_Presentation})\p{Extended_Pictographic}(?!\uFE0F|\p{Emoji_Modifier})/gu;
 
-/** Whether a text is one emoji. Many keyboards leave out selectors, as in U+2764. */
+/** Whether a string is a single emoji. Many keyboards omit variation selectors, as in U+2764. */
 const isEmoji = (text: string): boolean =>
   EMOJI.test(text) || EMOJI.test(text.replace(BARE, "$&\uFE0F"));
-
-/** The users that a message mentions. */
-export interface Mentions {
-  /** The users that it may notify, in the channel of a room. */
-  readonly mentioned: string[];
-  /** Whether they are notified even if they are no members. */
-  readonly notifiesAll: boolean;
-  /** Warns the sender about users who get no notification. Called before the answer. */
-  warn(delivery: Delivery): void;
-}
-
-const NO_MENTIONS: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
-
-/**
- * Finds the users that a new message mentions, before it is written.
- * @param replaces the message that it edits or deletes. Edits send no notifications.
- */
-async function mentionsOf(
-  context: ChannelContext<ChatPorts, Sender>,
-  content: Record<string, unknown>,
-  replaces: number | undefined,
-): Promise<Mentions> {
-  const { ports, connection, room, direct, me, world } = context;
-  const { type, body } = content;
-  const ids =
-    replaces === undefined && type === "text" && typeof body === "string"
-      ? mentionsIn(body).filter((id) => id !== me.id)
-      : [];
-  if (ids.length === 0) return NO_MENTIONS;
-  const found = await ports.store.users.getMany(connection.world, ids);
-  const users = found.filter(({ deleted }) => !deleted);
-  const mentioned = room ? users.filter((user) => mayRead(user, context, room.value)) : [];
-  return {
-    mentioned: mentioned.map(({ id }) => id),
-    notifiesAll: room !== undefined && isVolatile(room.value),
-    warn({ event, notified }) {
-      const learned = new Set(direct ?? notified);
-      const missed = users.filter(({ id }) => !learned.has(id));
-      if (connection.isCall || missed.length === 0) return;
-      const now = ports.clock.date();
-      const shown = new Set(fitting(missed, world.value, now));
-      const frame = pushFrame("chat.mention_warning", {
-        channel: event.channel,
-        event_id: event.id,
-        missed_users: missed.map((user) =>
-          (shown.has(user) ? sharedUser : briefUser)(user, world.value, now, false),
-        ),
-      });
-      connection.outgoing.push(frame, 1, true);
-    },
-  };
-}
-
-/** Whether a user may read a room, by the traits of their last login. */
-const mayRead = (
-  user: UserRecord,
-  { world }: ChannelContext<ChatPorts, Sender>,
-  room: RoomValue,
-): boolean =>
-  kindOf(user) === "person" &&
-  mayInRoom(
-    { traits: new Set(user.traits), state: user.moderation_state },
-    "chat.read",
-    world.value,
-    room,
-  );

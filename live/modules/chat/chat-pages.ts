@@ -1,58 +1,60 @@
+import type { Author } from "../../../db/contract/author.js";
 import type { ChatEvent, ChatEventType, ChatStore } from "../../../db/contract/chat-store.js";
 import type { UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Commands, PublicUser, TypedEvent } from "../../../schemas/live/index.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { ChannelContext, EntryHandlers, Sender } from "../../module.js";
+import type { ChannelContext, EntryHandlers, CommandSender } from "../../module.js";
 import type { Presence } from "../../people/presence.js";
-import type { Rates } from "../../people/rates.js";
+import type { UserRateLimits } from "../../people/user-rate-limits.js";
 import { encoded, Json, jsonOf, type Sendable, SharedJson } from "../../rules/encoding.js";
 import { tooLarge } from "../../rules/problems.js";
 import { isVolatile } from "../../rules/rights.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import { sentEvent } from "./audience.js";
-import type { Channels } from "./channels.js";
-import { readUsers, sharedUser, usersIn } from "./chat-users.js";
+import type { ChatChannels } from "./channels.js";
+import { usersIn } from "./chat-users.js";
+import { readUsers, sharedUser } from "../../rules/sent-users.js";
 import type { ReadStates } from "./unread/read-states.js";
 
-/** How many pages are kept: each entry about a user looks at all of them. */
+/** Maximum number of cached pages: for each entry about a user, all cached pages are scanned. */
 const MAX_CACHED_PAGES = 256;
 
 /**
- * How large they are, all together and each, in characters of JSON. No page is larger:
- * the largest is the one that costs most to read.
+ * Maximum size of all cached pages together, and of each page, in characters of JSON. No page
+ * exceeds the latter limit, because the largest pages are the most expensive to read.
  */
 const MAX_CACHED_CHARACTERS = 16 * 1024 * 1024;
 const MAX_PAGE_CHARACTERS = 8 * 1024 * 1024;
 
-/** The size of a user of a page, likewise. */
+/** Estimated size of a user in a page, in characters of JSON. */
 const USER_CHARACTERS = 1000;
 
-/** A page as it is sent. */
+/** A page as sent to clients. */
 type FetchedPage = Commands["chat.fetch"]["result"];
 
-/** A page of events, shared by all receivers. Do not change it. */
+/** A page of events, shared by all recipients. Do not modify it. */
 export interface Page {
-  /** How large the results are, in characters of JSON. */
+  /** Size of the results, in characters of JSON. */
   readonly size: number;
-  /** The ids of the users that it carries. */
+  /** The ids of the users involved in the page's events. */
   readonly involved: readonly string[];
-  /** The known ones among them. */
+  /** The involved users that the store knows, by id. */
   readonly found: ReadonlyMap<string, UserRecord>;
   readonly results: Json<TypedEvent[]>;
-  /** All of them as a receiver without any users gets them, by whether they manage users. */
+  /** The users as sent to recipients who have none of these users yet, by whether the recipient manages users. */
   readonly everybody: Map<boolean, ShownUsers>;
-  /** The whole answers with them. */
+  /** The complete response for each value of `everybody`. */
   readonly answers: WeakMap<ShownUsers, SharedJson<FetchedPage>>;
 }
 
-/** Users by their ids, and the ids. */
+/** Encoded users by id, and their ids. */
 interface ShownUsers {
   readonly ids: ReadonlySet<string>;
   readonly json: Json<Record<string, PublicUser>>;
 }
 
-/** Which page it is. */
+/** Identifies a page. */
 interface PageKey {
   readonly world: string;
   readonly channel: string;
@@ -63,15 +65,17 @@ interface PageKey {
 }
 
 /**
- * Pages that many clients fetch at the same time: all arriving users fetch the latest page.
- * A page is kept until an entry of the log may have changed it.
+ * Caches pages that many clients fetch at the same time: everyone who arrives fetches the latest
+ * page. A page is kept until a log entry may have changed it.
  */
 export class PageCache {
   readonly #pages: SharedReads<PageKey, Page>;
-  /** The handlers of entries. */
   readonly handlers: EntryHandlers;
 
-  /** @param isCurrent whether this process has got all entries of a world up to a second ago. */
+  /**
+   * @param isCurrent whether this process has received all entries that were committed to a world's
+   * log at least a second ago.
+   */
   constructor(isCurrent: (world: string) => boolean) {
     const pages = new SharedReads<PageKey, Page>({
       isCurrent,
@@ -101,62 +105,76 @@ export class PageCache {
     };
   }
 
-  /** @param make reads a page that is not kept. */
+  /** @param make reads a page that is not cached. */
   get(key: PageKey, make: () => Promise<Page>): Promise<Page> {
     const { channel, before, after, limit, withoutMembers } = key;
     const name = `${channel} ${before} ${after} ${limit} ${withoutMembers}`;
     return this.#pages.get(name, key, make);
   }
 
-  /** Forgets the pages of a world. */
+  /** Forgets a world's pages. */
   forget(world: string): void {
     this.#pages.forgetWorld(world);
   }
 }
 
-/** Counts the events of channels that this process made. */
+/** Counts channel events created by this process. */
 export interface ChatMetrics {
   chatted(type: ChatEventType): void;
 }
 
-/** The ports of the commands of the chat. */
+/** Ports of the chat commands. */
 export interface ChatPorts {
   readonly clock: Clock;
   readonly limits: { readonly maxText: number };
   readonly store: { readonly chat: ChatStore; readonly users: UserStore };
-  readonly rates: Rates;
+  readonly rates: UserRateLimits;
   readonly presence: Presence;
-  readonly channels: Channels;
+  readonly channels: ChatChannels;
   readonly readStates: ReadStates;
   readonly pages: PageCache;
   readonly metrics: ChatMetrics | undefined;
-  /** Counts the new messages of a world. */
+  readonly calls: ChatCalls;
+  /** Counts the new messages in a world. */
   readonly activity: { count(world: string, what: "messages"): void };
 }
 
-/** How many events a page has at most. */
+/** Calls in direct channels, each of which begins with a message. */
+interface ChatCalls {
+  /** Returns the body of the message that starts a call, or undefined on a server that holds no calls. */
+  bodyFor(channel: string): Record<string, unknown> | undefined;
+  /** Returns the message of the call that is currently held in a channel. */
+  running(world: string, channel: string): Promise<ChatEvent | undefined>;
+  /** Starts the call that a message announces. */
+  begin(world: string, event: ChatEvent, by: Author): Promise<void>;
+}
+
+/**
+ * Maximum number of events in a page of the chat history. Clients may request larger pages, but
+ * receive at most this many events.
+ */
 const MAX_PAGE_EVENTS = 1000;
 
-/** How many messages a search finds at a time. */
+/** Maximum number of messages in a page of search results. */
 const SEARCH_RESULTS = 20;
 
-/** How many users a page carries, and their largest size together, in characters of JSON. */
+/** Maximum number of users in a page, and their maximum total size in characters of JSON. */
 const MAX_USERS = 1000;
 const MAX_USERS_CHARACTERS = 256 * 1024;
 
-/** How large the users in the member events of a page may be, likewise. */
+/** Maximum total size of the users in a page's member events, in characters of JSON. */
 const MAX_MEMBERS_CHARACTERS = 4 * 1024 * 1024;
 
-/** An id as clients send it. A number above every id means all events. */
+/** Parses an id sent by a client. A number larger than any id selects all events. */
 export const idOf = (id: number | string): number => Math.min(Number(id), Number.MAX_SAFE_INTEGER);
 
 /**
- * A page of events, with the users that the connection does not have yet.
- * @param selection.until the id of the last event that may be part of it, for a
- *   connection that is only about to subscribe.
+ * Returns a page of events, with the users that the connection does not have yet.
+ * @param selection.until the id of the last event that may be included, for a connection that is
+ * still subscribing.
  */
 export async function pageOf(
-  context: ChannelContext<ChatPorts, Sender>,
+  context: ChannelContext<ChatPorts, CommandSender>,
   selection: Selection,
 ): Promise<{
   results: Json<TypedEvent[]>;
@@ -166,9 +184,9 @@ export async function pageOf(
   return { results: page.results, users: usersFor(context, page, selection) };
 }
 
-/** The answer with a page. All who have none of its users yet share its bytes. */
+/** Returns the response with a page. All clients that have none of the page's users yet share the same bytes. */
 export async function answerWithPage(
-  context: ChannelContext<ChatPorts, Sender>,
+  context: ChannelContext<ChatPorts, CommandSender>,
   selection: Selection,
 ): Promise<Sendable<FetchedPage>> {
   const page = await pageFor(context, selection);
@@ -185,7 +203,7 @@ export async function answerWithPage(
   return answer;
 }
 
-/** A page of the messages that a search finds, the newest first. */
+/** Returns a page of search results, newest first. */
 export async function pageOfSearch(
   context: ChannelContext<ChatPorts>,
   query: string,
@@ -207,7 +225,7 @@ interface Selection {
 }
 
 function pageFor(
-  context: ChannelContext<ChatPorts, Sender>,
+  context: ChannelContext<ChatPorts, CommandSender>,
   { until, limit, before, after }: Selection,
 ): Promise<Page> {
   const { ports, connection, channel, room } = context;
@@ -221,7 +239,7 @@ function pageFor(
 }
 
 async function readPage(
-  { ports, connection: { world }, world: { value } }: ChannelContext<ChatPorts, Sender>,
+  { ports, connection: { world }, world: { value } }: ChannelContext<ChatPorts, CommandSender>,
   { channel, before, after, limit, withoutMembers }: PageKey,
   until = Infinity,
 ): Promise<Page> {
@@ -242,7 +260,7 @@ async function readPage(
   );
 }
 
-/** A page with some events. */
+/** Builds a page from events. */
 async function pageWith(
   ports: ChatPorts,
   world: string,
@@ -250,7 +268,7 @@ async function pageWith(
   events: readonly ChatEvent[],
 ): Promise<Page> {
   const perEvent = events.map(usersIn);
-  // Every sender comes before users who are only mentioned.
+  // Senders precede users who are only mentioned, because the list is truncated.
   const senders = perEvent.map(([first]) => first ?? "");
   const involved = [...new Set([...senders, ...perEvent.flat()])]
     .filter((id) => id !== "")
@@ -281,11 +299,11 @@ async function pageWith(
 }
 
 /**
- * The users of a page that the connection does not have yet. From now on, they count as sent. A
- * call over HTTP has none.
+ * Returns the users of a page that the connection does not have yet, and records them as sent. For
+ * an HTTP call, returns all users of the page.
  */
 function usersFor(
-  { ports, connection, channel, may, world: { value } }: ChannelContext<ChatPorts, Sender>,
+  { ports, connection, channel, may, world: { value } }: ChannelContext<ChatPorts, CommandSender>,
   { involved, found, everybody }: Page,
   { until }: Selection,
 ): ShownUsers {
@@ -295,7 +313,7 @@ function usersFor(
     shownUsers(ids, found, value, ports.clock.date(), admin);
   if (connection.isCall) return shown(involved);
   const listener = subscriptions.listener(connection);
-  // A push during a subscription may never be sent.
+  // A push to a connection that is still subscribing may never be sent.
   const audience = until === undefined ? subscriptions.of(channel) : undefined;
   const unknown = involved.filter(
     (id) => !listener.knows(id, audience?.sentAt(id, connection) ?? -1),
@@ -310,7 +328,7 @@ function usersFor(
   return users;
 }
 
-/** Some users as clients get them, as many as fit in. */
+/** Encodes users for clients, as many as fit into a page. */
 function shownUsers(
   ids: readonly string[],
   found: ReadonlyMap<string, UserRecord>,

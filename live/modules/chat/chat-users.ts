@@ -1,22 +1,21 @@
 import type { ChatEvent, ChatStore } from "../../../db/contract/chat-store.js";
-import type { UserRecord, UserStore } from "../../../db/contract/store.js";
+import { isGone, type UserRecord } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { PublicUser } from "../../../schemas/live/index.js";
-import { firstOf, UUID } from "../../../schemas/plain/texts.js";
-import type { World } from "../../../schemas/worlds.js";
+import { UUID } from "../../../schemas/plain/texts.js";
 import type { ChannelContext } from "../../module.js";
 import { encoded, type Json } from "../../rules/encoding.js";
 import { isVolatile } from "../../rules/rights.js";
-import { publicUser } from "../../rules/shapes.js";
+import { readUsers, sharedUser, type UserReads } from "../../rules/sent-users.js";
 
-/** A message that mentions this many users, or more, sends no notifications. */
+/** A message with this many mentions or more sends no notifications. */
 const SILENT_MENTIONS = 50;
 
 const MENTION = new RegExp(`@(${UUID})`, "gi");
 
 /**
- * The ids that a text mentions, in lower case and each once; none if there are 50 or
- * more. The JSON of a text mentions the same.
+ * Returns the ids that a string mentions, lowercased and without duplicates, or no ids if there are
+ * 50 or more. The string's JSON encoding yields the same ids.
  */
 export function mentionsIn(text: string): string[] {
   const ids = new Set<string>();
@@ -27,35 +26,18 @@ export function mentionsIn(text: string): string[] {
   return [...ids];
 }
 
-/** Where users are read. */
-export interface UserReads {
-  readonly store: { readonly users: UserStore };
-}
+// The users involved in events, and their public form.
 
-// The users of events, and their form for clients.
-
-/** Whether a user has a display name, which members need. */
+/** Whether a user has a display name, which is required for membership. */
 export const hasName = ({ profile }: UserRecord): boolean =>
   typeof profile?.display_name === "string" && profile.display_name !== "";
 
-/** How many users of one event are looked at. */
+/** Maximum number of users considered per event. */
 const MAX_INVOLVED = 64;
 
-/** How large the users of one push are together, in bytes of JSON. */
-const MAX_PUSHED_CHARACTERS = 32 * 1024;
-
-/** The longest display name in a profile that is not sent as a whole, in characters. */
-const SHORT_NAME = 100;
-
-/** How many users are read at a time. */
-const USERS_PER_READ = 200;
-
-/** For how long the public form of a user is kept: `inactive` depends on the time. In milliseconds. */
-const PUBLIC_FORM_AGE_MS = 60_000;
-
 /**
- * The ids of the users of an event, at most 64: the sender, then the users who reacted,
- * the newest reaction of each emoji first, then the mentioned users, anywhere in the
+ * Returns the ids of the users in an event, at most 64: the sender, then the users who reacted,
+ * beginning with the newest reaction of each emoji, then the users mentioned anywhere in the
  * content.
  */
 export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
@@ -72,106 +54,17 @@ export function usersIn({ sender, reactions, content }: ChatEvent): string[] {
   return [...ids];
 }
 
-/** Users with some ids, by id. Tombstones are included; unknown ids are left out. */
-export async function readUsers(
-  { store }: UserReads,
-  world: string,
-  ids: readonly string[],
-): Promise<Map<string, UserRecord>> {
-  const found = new Map<string, UserRecord>();
-  for (let i = 0; i < ids.length; i += USERS_PER_READ) {
-    const slice = ids.slice(i, i + USERS_PER_READ);
-    for (const user of await store.users.getMany(world, slice)) {
-      found.set(user.id, user);
-    }
-  }
-  return found;
-}
-
-interface Known {
-  readonly world: World;
-  /** In milliseconds since 1970. */
-  readonly at: number;
-  readonly json: Json<PublicUser>;
-  /** How long it is, in bytes. */
-  readonly size: number;
-}
-
-/** By whether the reader manages users. Records are frozen, and the same until the user changes. */
-const known = {
-  others: new WeakMap<UserRecord, Known>(),
-  admins: new WeakMap<UserRecord, Known>(),
-};
-
-function knownUser(user: UserRecord, world: World, now: number, admin: boolean): Known {
-  const map = admin ? known.admins : known.others;
-  let entry = map.get(user);
-  if (entry?.world !== world || Math.abs(now - entry.at) > PUBLIC_FORM_AGE_MS) {
-    const json = encoded<PublicUser>(publicUser(user, world, now, admin));
-    const size = Buffer.byteLength(json.text);
-    entry = { world, at: now, json, size };
-    map.set(user, entry);
-  }
-  return entry;
-}
-
-/**
- * A user as others see it. It is made once for all readers.
- * @param now in milliseconds since 1970.
- */
-export const sharedUser = (
-  user: UserRecord,
-  world: World,
-  now: number,
-  admin: boolean,
-): Json<PublicUser> => knownUser(user, world, now, admin).json;
-
-/**
- * The users who fit into one push together: always the first, and then as many as there
- * is space for.
- */
-export function fitting(users: Iterable<UserRecord>, world: World, now: number): UserRecord[] {
-  const shown: UserRecord[] = [];
-  let left = MAX_PUSHED_CHARACTERS;
-  for (const user of users) {
-    const { size } = knownUser(user, world, now, false);
-    if (size > left && shown.length > 0) continue;
-    left -= size;
-    shown.push(user);
-  }
-  return shown;
-}
-
-/** A user with nothing but the name in the profile. */
-export function briefUser(
-  user: UserRecord,
-  world: World,
-  now: number,
-  admin: boolean,
-): Json<PublicUser> {
-  const name = user.profile?.display_name;
-  const profile = typeof name === "string" ? { display_name: firstOf(name, SHORT_NAME) } : {};
-  return encoded<PublicUser>({ ...publicUser(user, world, now, admin), profile });
-}
-
-/** The placeholder for a user without a record, such as after an import. */
-export const absentUser = (id: string): PublicUser => ({
-  id,
-  profile: {},
-  pretalx_id: null,
-  deleted: true,
-  badges: [],
-  inactive: true,
-});
-
-/** How many members are listed, and how large they may be together, in characters of JSON. */
+/** Maximum number of listed members, and their maximum total size in characters of JSON. */
 const MAX_MEMBERS = 1000;
 const MAX_MEMBERS_SIZE = 256 * 1024;
 
-/** How many members are read at a time. */
+/** Number of members per read. */
 const MEMBERS_PER_READ = 100;
 
-/** For how long a list is kept, in milliseconds. A crowd that comes back asks for it at once. */
+/**
+ * How long a member list is cached, in milliseconds. When a crowd returns, all of its members
+ * request the list at the same time.
+ */
 const LIST_AGE_MS = 1000;
 
 const NONE = encoded<PublicUser[]>([]);
@@ -181,13 +74,13 @@ interface List {
   readonly members: Promise<Json<PublicUser[]>>;
 }
 
-/** The ports of lists of members. */
+/** Ports of member lists. */
 export interface MemberPorts extends UserReads {
   readonly clock: Clock;
   readonly store: UserReads["store"] & { readonly chat: ChatStore };
 }
 
-/** The members of channels, as subscribers get them. */
+/** The members of channels, as sent to subscribers. */
 export class Members {
   readonly #ports: MemberPorts;
   readonly #lists = new Map<string, List>();
@@ -196,12 +89,12 @@ export class Members {
     this.#ports = ports;
   }
 
-  /** Something changed in the members of channels, or in users. */
+  /** Drops all lists after a change to channel members or users. */
   forget(): void {
     this.#lists.clear();
   }
 
-  /** The latest to join come first. */
+  /** Returns the members of a channel. The latest member to join comes first. */
   of(context: ChannelContext): Promise<Json<PublicUser[]>> {
     const { channel, room, may } = context;
     if (room && isVolatile(room.value)) return Promise.resolve(NONE);
@@ -226,8 +119,7 @@ async function read(
   admin: boolean,
 ): Promise<Json<PublicUser>[]> {
   const ids = direct ?? (await store.chat.members(connection.world, channel, MAX_MEMBERS));
-  const isListed = ({ deleted, moderation_state }: UserRecord) =>
-    direct !== undefined || (!deleted && moderation_state !== "banned");
+  const isListed = (user: UserRecord) => direct !== undefined || !isGone(user);
   const members: Json<PublicUser>[] = [];
   let size = 0;
   for (let i = 0; i < ids.length; i += MEMBERS_PER_READ) {

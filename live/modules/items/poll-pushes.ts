@@ -1,57 +1,18 @@
 import { LRUCache } from "lru-cache";
 import type { Poll, PollStore } from "../../../db/contract/poll-store.js";
-import type { SentPoll } from "../../../schemas/live/polls.js";
 import { isOver, isPublic } from "../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
 import type { Authors } from "../../delivery/outbox.js";
-import type { FrameFor, Pushes, Timing } from "../../delivery/push.js";
+import type { FrameFor, PushPipeline, Timing } from "../../delivery/push.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
 import type { View } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
+import { PollFrames, showsKind, type Summaries } from "./poll-frames.js";
+import type { SummaryReads } from "./poll-summaries.js";
 import { authorsOf, pushDeleted, pushPinned } from "./shared.js";
 
-/**
- * A poll as clients get it.
- * @param withType whether the client asked for changes: others never got the type.
- */
-export const sentPoll = (poll: Poll, withResults: boolean, withType: boolean): SentPoll => ({
-  id: poll.id,
-  content: poll.content,
-  state: poll.state,
-  timestamp: new Date(poll.timestamp).toISOString(),
-  room_id: poll.room,
-  ...(withType && { poll_type: poll.poll_type }),
-  is_pinned: poll.is_pinned,
-  options: poll.options.map(({ id, content, order }) => ({ id, content, order })),
-  ...(withResults && { results: resultsOf(poll) }),
-});
-
-/** Without options, clients expect an empty list. */
-const resultsOf = ({ results }: Poll): SentPoll["results"] =>
-  Object.keys(results).length > 0 ? results : [];
-
-/** The pushes of a poll, with and without its results and its type, each made at most once. */
-class PollFrames {
-  readonly #made = new Map<string, Buffer>();
-
-  constructor(readonly poll: Poll) {}
-
-  /** The push for a connection. */
-  of(withResults: boolean, { login }: Connection): Buffer {
-    const withType = login?.changes === true;
-    const key = `${withResults} ${withType}`;
-    let frame = this.#made.get(key);
-    if (!frame) {
-      const poll = sentPoll(this.poll, withResults, withType);
-      frame = pushFrame("poll.created_or_updated", { poll });
-      this.#made.set(key, frame);
-    }
-    return frame;
-  }
-}
-
-/** The key of the people who see a poll. */
+/** Returns the key that people need to see a poll. */
 const audienceOf = (isPublic: boolean): PermissionKey => (isPublic ? "poll.read" : "poll.manage");
 
 /** A poll in a room. */
@@ -61,30 +22,42 @@ interface Where {
   readonly id: string;
 }
 
-/** Chooses what each connection gets of a poll. There may be no such poll. */
-type Choose = (poll: Poll | undefined, turnout: Turnout, authors: Authors) => FrameFor;
+/** Chooses the frame about a poll that each connection receives. The poll may no longer exist. */
+type Choose = (
+  poll: Poll | undefined,
+  summaries: Summaries,
+  turnout: Turnout,
+  authors: Authors,
+) => FrameFor;
 
 /** Whether a view shows the results of every poll in a room. */
 const seesAllResults = (view: View, room: string): boolean =>
   view.may("poll.manage", room) || view.may("poll.results", room);
 
-/** What pushes about polls need. */
+/** Ports of the poll pushes. */
 export interface PollPushPorts {
   readonly store: { readonly polls: PollStore };
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
+  readonly summaries: SummaryReads;
 }
 
-/** Pushes changes of polls to the people in their rooms. Results go only to people who may see them. */
+/** Pushes poll changes to the people in each poll's room. Results go only to people who may see them. */
 export class PollPushes {
   readonly #ports: PollPushPorts;
   readonly #voters: Voters;
 
-  /** What it does with each entry. */
   readonly handlers: EntryHandlers = {
     "poll.voted": (event) => this.#voted(event),
     "poll.saved": (event) => this.#saved(event),
     "poll.deleted": (event) =>
-      pushDeleted(this.#ports.pushes, event, "poll", event.poll, audienceOf(event.wasPublic)),
+      pushDeleted(
+        this.#ports.pushes,
+        event,
+        "poll",
+        event.poll,
+        audienceOf(event.wasPublic),
+        event,
+      ),
     "poll.pinned": (event) =>
       pushPinned(this.#ports.pushes, event, "poll", event.poll, () => this.#pinned(event)),
   };
@@ -94,7 +67,10 @@ export class PollPushes {
     this.#voters = new Voters(ports.store.polls);
   }
 
-  /** Lets a connection vote in a poll. If the vote fails, it gets the push that it missed. */
+  /**
+   * Runs a connection's vote in a poll. If the vote fails, sends the push that the connection
+   * missed while voting.
+   */
   vote<T>(connection: Connection, room: string, id: string, write: () => Promise<T>): Promise<T> {
     return this.#voters.vote(connection, id, write, () => {
       const { world, login } = connection;
@@ -113,131 +89,152 @@ export class PollPushes {
     this.#pushVotes({ world, room, id }, authorsOf(event));
   }
 
-  /** Pushes the results as they are when the push leaves. */
+  /** Pushes a poll's results, as they are when the push is sent. */
   #pushVotes(where: Where, voters: readonly string[]): void {
     const { room, id } = where;
-    const choose: Choose = (poll, { users, changed, isVoting }, authors) => {
+    const choose: Choose = (poll, summaries, { users, changed, isVoting }, authors) => {
       if (!poll) return () => undefined;
-      const frames = new PollFrames(poll);
+      const frames = new PollFrames(poll, summaries);
       return (connection, view) => {
-        if (view.may("poll.manage", room)) return frames.of(true, connection);
+        const login = connection.login!;
+        const frame = (withResults: boolean, manages = false) =>
+          frames.of({ withResults, manages, login });
+        if (view.may("poll.manage", room)) return frame(true, true);
         if (!isPublic(poll)) return undefined;
-        if (view.may("poll.results", room)) return frames.of(true, connection);
-        const { user } = connection.login!;
-        // An entry that was read late does not say who voted.
+        if (view.may("poll.results", room)) return frame(true);
+        const { user } = login;
+        // An entry that was read late does not name the voters.
         const isAuthor = authors.has(user) || changed.has(user);
-        const isTold = view.may("poll.read", room) && (isAuthor || users.has(user));
-        if (!isTold || isVoting(connection)) return undefined;
-        return frames.of(isOver(poll) || users.has(user), connection);
+        const isNotified = view.may("poll.read", room) && (isAuthor || users.has(user));
+        if (!isNotified || isVoting(connection)) return undefined;
+        return frame(isOver(poll) || users.has(user));
       };
     };
     this.#push(where, choose, { key: id, authors: voters });
   }
 
-  #saved({ world, room, poll: id, hid, hidden }: EventOf<"poll.saved">): void {
+  #saved({ world, room, poll: id, hid, hidden, kind }: EventOf<"poll.saved">): void {
     const gone = pushFrame("poll.deleted", { room, id });
-    const choose: Choose = (poll, { users, isVoting }) => {
-      const now = poll && new PollFrames(poll);
+    const choose: Choose = (poll, summaries, { users, isVoting }) => {
+      const now = poll && new PollFrames(poll, summaries);
       const isRead = poll !== undefined && isPublic(poll);
-      // A manager may have changed it once more since it was hidden. If the log no longer
-      // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
-      const last = isRead ? now : hidden && new PollFrames(hidden);
+      // A manager may have changed the poll again since it was hidden. If the log no longer has the
+      // version that readers saw, or the poll has been deleted since, readers are notified that it
+      // was deleted.
+      const last = isRead ? now : hidden && new PollFrames(hidden, summaries);
       const key = audienceOf(hid || isRead);
       return (connection: Connection, view) => {
         if (!view.may(key, room)) return undefined;
+        const login = connection.login!;
         const manages = view.may("poll.manage", room);
         const frames = manages ? now : last;
-        if (!frames) return manages ? undefined : gone;
+        if (!frames) {
+          return manages || (kind && !showsKind(login, kind)) ? undefined : gone;
+        }
         const seesResults =
           isOver(frames.poll) ||
           seesAllResults(view, room) ||
-          (users.has(connection.login!.user) && !isVoting(connection));
-        return frames.of(seesResults, connection);
+          (users.has(login.user) && !isVoting(connection));
+        return frames.of({ withResults: seesResults, manages, login });
       };
     };
     this.#push({ world, room, id }, choose);
   }
 
   #push(where: Where, choose: Choose, timing?: Timing): void {
-    const { pushes, store } = this.#ports;
+    const { pushes, store, summaries } = this.#ports;
     const { world, room, id } = where;
+    const summariesOf = async (poll: Poll): Promise<Summaries> => ({
+      all: await summaries.read(world, poll, true),
+      shown: await summaries.read(world, poll, false),
+    });
     pushes.push(
       { world, room },
       (send, authors) =>
         this.#voters.during(
           where,
           () => store.polls.get(world, room, id),
-          (poll, turnout) => send(choose(poll, turnout, authors)),
+          async (poll, turnout) => {
+            const results = poll ? await summariesOf(poll) : {};
+            await send(choose(poll, results, turnout, authors));
+          },
         ),
       timing,
     );
   }
 
-  /** The poll that is pinned now, and the key of the people who see it. */
+  /** Returns the currently pinned poll, and the key that people need to see it. */
   async #pinned({ world, room }: EventOf<"poll.pinned">) {
     const { polls } = this.#ports.store;
     const [present] = await polls.list(world, room, { limit: 1 });
     if (!present?.is_pinned) return undefined;
-    return { id: present.id, key: audienceOf(isPublic(present)) };
+    return { id: present.id, key: audienceOf(isPublic(present)), kind: present.poll_type };
   }
 
-  /** The last connection of a world has ended. */
+  /** Drops the voters of a world whose last connection has ended. */
   forget(world: string): void {
     this.#voters.forget(world);
   }
 }
 
-/** How many voters of all polls are remembered, and of how many polls. */
+/** Maximum number of remembered voters in all polls together, and of remembered polls. */
 const MAX_VOTERS = 500_000;
 const MAX_POLLS = 1000;
 
-/** The ballots of a poll, as the store had them. */
+/** A poll's ballots, as read from the store. */
 interface Counted {
   readonly world: string;
-  /** The last change of a ballot that is counted in. */
+  /** The last change included in the count. */
   readonly changed: number;
-  /** The users who have a choice. */
+  /** The users who currently have a vote. */
   readonly users: Set<string>;
 }
 
-/** A connection that votes now. */
+/** A connection whose vote is being written. */
 interface Ballot {
   readonly poll: string;
-  /** A push has passed it over. */
+  /** Whether a push has skipped the connection. */
   missed: boolean;
 }
 
-/** Who has voted in a poll, as one push of it may show. */
+/** The voters in a poll, as needed for a single push of the poll. */
 interface Turnout {
-  /** The users who have a choice now. */
+  /** The users who currently have a vote. */
   readonly users: ReadonlySet<string>;
   /**
-   * The users who voted or withdrew since the last push that did not fail; all who ever did,
-   * for the first one.
+   * The users who have voted or withdrawn their vote since the last successful push; for the first
+   * push, everyone who has ever voted.
    */
   readonly changed: ReadonlySet<string>;
   /**
-   * Whether the user of a connection votes now, or has since this was read. The push passes them
-   * over: it waits for the answer to their vote, so it could show results to a user who has just
-   * withdrawn it. They get the next push.
+   * Whether a connection's user is voting now, or has voted since the poll was read. The push skips
+   * such a user's connection: otherwise, the push would wait for the response to the vote, and
+   * could show results to a user who has just withdrawn a vote. The connection receives the next
+   * push.
    */
   readonly isVoting: (connection: Connection) => boolean;
 }
 
 const none: ReadonlySet<string> = new Set();
 
-/** Who votes in polls, and who has voted. Of a poll that was pushed before, only changes are read. */
+/**
+ * Tracks who is voting in polls, and who has voted. For a poll that was pushed before, only changes
+ * to its votes are read.
+ */
 export class Voters {
   readonly #store: PollStore;
   readonly #counted = new LRUCache<string, Counted>({
     max: MAX_POLLS,
     maxSize: MAX_VOTERS,
-    // The largest poll is remembered in any case, instead of all others.
+    // The largest poll is always remembered, even if it evicts all other polls.
     sizeCalculation: ({ users }) => Math.min(users.size + 1, MAX_VOTERS),
   });
-  /** The connections that vote now. */
+  /** The connections whose vote is being written. */
   readonly #ballots = new Map<Connection, Ballot>();
-  /** Of each poll that is read and pushed now, who has voted or withdrawn since that began. */
+  /**
+   * For each poll that is being read and pushed, the users who have voted or withdrawn their vote
+   * since the read began.
+   */
   readonly #since = new Map<string, Set<string>>();
 
   constructor(store: PollStore) {
@@ -245,9 +242,9 @@ export class Voters {
   }
 
   /**
-   * Lets a connection vote.
+   * Runs a connection's vote.
    * @param write writes the vote.
-   * @param onMissed is called if that fails after a push has passed the connection over.
+   * @param onMissed called if the write fails after a push has skipped the connection.
    */
   async vote<T>(
     connection: Connection,
@@ -267,7 +264,7 @@ export class Voters {
     }
   }
 
-  /** Users have voted or withdrawn, as an entry says. */
+  /** Records the users who, according to an entry, have voted or withdrawn their vote. */
   voted(poll: string, users: Iterable<string>): void {
     const since = this.#since.get(poll);
     if (since) for (const user of users) since.add(user);
@@ -275,8 +272,9 @@ export class Voters {
 
   /**
    * Reads a poll and pushes it.
-   * @param read reads the poll, before its voters: a user who withdraws in between sees no results.
-   * @param push sends what was read. If it fails, the next push has the same changes once more.
+   * @param read reads the poll. It runs before the voters are read, so that a user who withdraws a
+   * vote between the two reads sees no results.
+   * @param push sends the poll. If `push` fails, the next push reads all voters again.
    */
   async during<P>(
     { world, room, id }: { world: string; room: string; id: string },
@@ -299,7 +297,7 @@ export class Voters {
     }
   }
 
-  /** @returns whether a connection votes in a poll now. */
+  /** @returns whether a push must skip a connection because its user is voting in the poll. */
   #passOver(connection: Connection, poll: string): boolean {
     const ballot = this.#ballots.get(connection);
     if (ballot?.poll !== poll) return false;
@@ -324,7 +322,7 @@ export class Voters {
     return { users, changed: new Set(found.users.map(({ id }) => id)) };
   }
 
-  /** The last connection of a world has ended. */
+  /** Drops the voters of a world whose last connection has ended. */
   forget(world: string): void {
     for (const [poll, counted] of this.#counted.entries()) {
       if (counted.world === world) this.#counted.delete(poll);

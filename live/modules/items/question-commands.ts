@@ -4,16 +4,17 @@ import type {
   QuestionStore,
 } from "../../../db/contract/question-store.js";
 import type { Commands } from "../../../schemas/live/index.js";
+import { blockedWordAction } from "../../../schemas/plain/moderation/blocked-words.js";
 import {
   bind,
   type CommandTable,
   type LiveModule,
   type RoomContext,
-  type Sender,
+  type CommandSender,
 } from "../../module.js";
 import { encoded, type Sendable, shared } from "../../rules/encoding.js";
 import { LiveError, rateLimited } from "../../rules/problems.js";
-import { configOf } from "../../rules/rights.js";
+import { configOf, mayInRoom } from "../../rules/rights.js";
 import { questionPushes, type QuestionPushPorts, sentQuestion } from "./question-pushes.js";
 import {
   itemHandlers,
@@ -25,15 +26,15 @@ import {
   locationOf,
 } from "./shared.js";
 
-/** What the commands about questions need. */
+/** Ports of the question commands. */
 export interface QuestionPorts extends ItemPorts {
   readonly store: { readonly questions: QuestionStore };
   readonly lists: ItemLists<Question>;
 }
 
-type Context = RoomContext<QuestionPorts, Sender>;
+type Context = RoomContext<QuestionPorts, CommandSender>;
 
-/** Whether the caller sees the questions of every state. */
+/** Whether the caller sees questions in every state. */
 const seesAll = (context: Context): boolean => may(context, "question.moderate");
 
 const { create, update, remove, vote, pin, unpin } = itemHandlers({
@@ -44,21 +45,26 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
   texts: ({ content }) => ({ content }),
 
   draft(
-    { ports: { rates }, connection, login, room, me },
+    { ports: { rates }, connection, login, room, me, world },
     { content, named: isAware },
   ): QuestionDraft {
     const { requires_moderation, show_authors } = configOf(room.value, "question");
-    // People who came by the link of a room have no name.
+    // People who entered through a room's link have no name.
     const named = show_authors === true && login.scope === undefined;
     if (named && isAware === false) {
       throw new LiveError("question.named");
     }
-    const state = requires_moderation === false ? "visible" : "mod_queue";
+    const blocked = mayInRoom(login, "question.moderate", world.value, room.value)
+      ? undefined
+      : blockedWordAction(world.value.config, [content]);
+    if (blocked === "refuse") throw new LiveError("chat.blocked_word");
+    const isVisible = requires_moderation === false && blocked === undefined;
+    const state = isVisible ? "visible" : "mod_queue";
     const bytes = Buffer.byteLength(content);
     const mayAsk =
       rates.mayMessage(connection, bytes) &&
       rates.mayStore(connection, bytes) &&
-      (state === "mod_queue" || rates.mayTell(connection.world, room.value.id, content.length));
+      (state === "mod_queue" || rates.mayNotify(connection.world, room.value.id, content.length));
     if (!mayAsk) throw rateLimited();
     return { sender: me.id, content, state, named };
   },
@@ -87,14 +93,13 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
 const moderated = { inRoom: "question.moderate" } as const;
 const inModule = { module: "question", active: true } as const;
 
-/** The list of questions. */
-export const questionList: CommandTable<"question.list", QuestionPorts, Sender> = {
+export const questionList: CommandTable<"question.list", QuestionPorts, CommandSender> = {
   "question.list": { inRoom: "question.read", handler: list },
 };
 
-/** Questions that the people in a room ask and vote for. */
+/** Commands for questions that the people in a room ask and vote for. */
 export const questions: CommandTable<
-  Extract<keyof Commands, `question.${string}`>,
+  Exclude<Extract<keyof Commands, `question.${string}`>, "question.report">,
   QuestionPorts
 > = {
   "question.ask": { inRoom: "question.ask", ...inModule, handler: create },
@@ -134,14 +139,14 @@ async function list(context: Context): Promise<Sendable<Listed>> {
 
 const withVote = (question: Question, voted: boolean) => ({ ...sentQuestion(question), voted });
 
-/** The ports of questions to the other floors. */
+/** The ports of questions to the other layers. */
 type Ports = Omit<QuestionPorts, "lists"> &
   QuestionPushPorts & {
-    /** Whether this process has got all entries of a world up to a second ago. */
+    /** Whether this process has received all entries that were committed to a world's log at least a second ago. */
     readonly isCurrent: (world: string) => boolean;
   };
 
-/** Questions that the people in a room ask and vote for. */
+/** Creates the module for questions that the people in a room ask and vote for. */
 export function questionModule(ports: Ports) {
   const lists = new ItemLists<Question>("question", ports.isCurrent);
   return {

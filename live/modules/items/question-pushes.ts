@@ -2,12 +2,15 @@ import type { Question, QuestionStore } from "../../../db/contract/question-stor
 import type { SentQuestion } from "../../../schemas/live/questions.js";
 import { isVisible } from "../../../schemas/plain/items.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { FrameFor, Pushes } from "../../delivery/push.js";
+import type { FrameFor, PushPipeline } from "../../delivery/push.js";
 import type { EntryHandlers, EventOf } from "../../module.js";
 import { pushFrame } from "../../socket/frame.js";
 import { authorsOf, pushDeleted, pushPinned } from "./shared.js";
 
-/** A question as clients get it. It says who asked only if that was so when it was asked. */
+/**
+ * Converts a question to the form that clients receive. The result names the sender only if the
+ * room showed authors when the question was asked.
+ */
 export const sentQuestion = (question: Question): SentQuestion => ({
   id: question.id,
   content: question.content,
@@ -20,20 +23,20 @@ export const sentQuestion = (question: Question): SentQuestion => ({
   ...(question.named && question.sender !== null && { sender: question.sender }),
 });
 
-/** The key of the people who see a question. */
+/** Returns the key that people need to see a question. */
 const audienceOf = (isVisible: boolean): PermissionKey =>
   isVisible ? "question.read" : "question.moderate";
 
 const frameOf = (question: Question): Buffer =>
   pushFrame("question.created_or_updated", { question: sentQuestion(question) });
 
-/** What pushes about questions need. */
+/** Ports of the question pushes. */
 export interface QuestionPushPorts {
   readonly store: { readonly questions: QuestionStore };
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
 }
 
-/** Pushes to the people in rooms what happens to questions. */
+/** Returns the handlers that push question changes to the people in each question's room. */
 export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
   const { pushes } = ports;
   const { questions } = ports.store;
@@ -58,8 +61,9 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
         await send((_, view) => (view.may(key, room) ? now : undefined));
         return;
       }
-      // A moderator may have changed it once more since it was hidden. If the log no longer
-      // has what readers saw, it is gone for them: so it is if it was deleted meanwhile.
+      // A moderator may have changed the question again since it was hidden. If the log no longer
+      // has the version that readers saw, or the question has been deleted since, readers are
+      // notified that it was deleted.
       const last = hidden ? frameOf(hidden) : pushFrame("question.deleted", { room, id });
       await send((_, view) => {
         if (!view.may("question.read", room)) return undefined;
@@ -78,7 +82,8 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
         const frame = frameOf(question);
         const key = audienceOf(isVisible(question));
         const frameFor: FrameFor = ({ id, login }, view) => {
-          // It may be hidden by now, and changed since.
+          // The question may have been hidden and changed since the vote. Of the voters, only the
+          // question's sender may then still see it.
           const isOwn = authors.has(id) && login?.user === question.sender;
           const sees = view.may(key, room) || (isOwn && view.may("question.read", room));
           return sees ? frame : undefined;
@@ -89,7 +94,7 @@ export function questionPushes(ports: QuestionPushPorts): EntryHandlers {
     );
   }
 
-  /** The question that is pinned now, and the key of the people who see it. */
+  /** Returns the currently pinned question, and the key that people need to see it. */
   async function pinned({ world, room }: EventOf<"question.pinned">) {
     const seen = await questions.seen(world, room, "", true, 1, 0);
     const present = seen.find(({ is_pinned }) => is_pinned);

@@ -2,25 +2,29 @@ import type { Item, ItemStore, ItemUpdate } from "../../../db/contract/item-stor
 import type { Entry, Vote } from "../../../db/log/entries.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import type { PermissionKey } from "../../../schemas/plain/permissions.js";
-import type { FrameFor, Pushes } from "../../delivery/push.js";
-import type { EntryHandlers, RoomContext, Sender } from "../../module.js";
-import type { Rates } from "../../people/rates.js";
+import type { FrameFor, PushPipeline } from "../../delivery/push.js";
+import type { EntryHandlers, RoomContext, CommandSender } from "../../module.js";
+import type { UserRateLimits } from "../../people/user-rate-limits.js";
 import { rateLimited, requireShort, unknownItem } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { SharedReads } from "../../rules/shared-reads.js";
 import { pushFrame } from "../../socket/frame.js";
+import { showsKind } from "./poll-frames.js";
 
-// The life of an item of a room, which questions and polls have in common. A kind says what
-// differs, and its table of commands says what each command asks for.
+// The lifecycle of questions and polls, the items of a room. Each kind declares its differences,
+// and its command table declares the requirements of each command.
 
-/** How many items a list has at most, and of how many characters. */
+/** Maximum number of items in a list, and their maximum total size, in characters. */
 export const MAX_LISTED = 1000;
 export const MAX_LISTED_SIZE = 1024 * 1024;
 
-/** The kinds of items: the types of their modules, with which all their names begin. */
+/**
+ * The kinds of items. A kind's name is also the type of its module, and the prefix of its commands,
+ * entries and pushes.
+ */
 type ItemName = "question" | "poll";
 
-/** What clients send to create an item. */
+/** The payloads that create an item. */
 type Creation = {
   question: Commands["question.ask"]["payload"];
   poll: Commands["poll.create"]["payload"];
@@ -28,40 +32,40 @@ type Creation = {
 
 type Payload<N extends ItemName, A extends "update" | "vote"> = Commands[`${N}.${A}`]["payload"];
 
-/** An item as clients get it. */
+/** An item as sent to clients. */
 type Sent = {
   question: Commands["question.update"]["result"]["question"];
   poll: Commands["poll.update"]["result"]["poll"];
 };
 
-/** What the commands of every kind need. */
+/** Ports that the commands of every kind need. */
 export interface ItemPorts {
   readonly limits: { readonly maxText: number };
-  readonly rates: Rates;
+  readonly rates: UserRateLimits;
 }
 
 /**
- * What differs between the kinds of items. Its functions throw a `LiveError` where their kind
- * refuses what others admit.
+ * Declares the differences between the kinds of items. The functions throw a `LiveError` for input
+ * that only their own kind rejects.
  * @typeParam N the name of the kind.
- * @typeParam P the ports of its commands.
+ * @typeParam P the ports of the kind's commands.
  * @typeParam I an item in the store.
- * @typeParam D a new item, and `C` what changes, as the store takes them.
+ * @typeParam D a new item, and `C` the changes to an item, as passed to the store.
  */
 export interface ItemKind<N extends ItemName, P extends ItemPorts, I extends Item, D, C> {
   readonly name: N;
-  /** The key of people who see items in every state, change them, and pin them. */
+  /** The key that people need to see items in every state, change them, and pin them. */
   readonly manage: PermissionKey;
   readonly store: (ports: P) => ItemStore<I, D, C>;
-  /** An item as its managers and the user who creates it get it. */
-  readonly sent: (item: I, context: RoomContext<P>) => Sent[N];
-  /** The texts of a payload, by the paths of their fields. */
+  /** Converts an item to the form that its managers and its creator receive. */
+  readonly sent: (item: I, context: RoomContext<P>) => Sent[N] | Promise<Sent[N]>;
+  /** Returns the text fields of a payload, by field path. */
   readonly texts: (
     payload: Creation[N] | Payload<N, "update">,
   ) => Record<string, string | undefined>;
   readonly draft: (context: RoomContext<P>, payload: Creation[N]) => D;
   readonly changes: (context: RoomContext<P>, payload: Payload<N, "update">) => C;
-  /** An item was changed. */
+  /** Called after an item has been changed. */
   readonly changed?: (ports: P, update: ItemUpdate<I>) => void;
   /** Stores a vote. @returns the item as the caller may see it. */
   readonly vote: (
@@ -71,7 +75,7 @@ export interface ItemKind<N extends ItemName, P extends ItemPorts, I extends Ite
   ) => Promise<Sent[N]>;
 }
 
-/** What commands do with the items of a kind. */
+/** Returns the command handlers for the items of a kind. */
 export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends Item, D, C>(
   kind: ItemKind<N, P, I, D, C>,
 ) {
@@ -81,7 +85,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
 
   const storeOf = ({ ports }: Context) => kind.store(ports);
 
-  /** An answer calls an item by the name of its kind. */
+  /** Results hold an item under the name of its kind. */
   const named = <T>(value: T) => ({ [name]: value }) as Record<N, T>;
 
   const requireTexts = ({ ports }: Context, payload: Creation[N] | Payload<N, "update">) =>
@@ -93,7 +97,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
     const { author } = context.connection;
     const store = storeOf(context);
     const item = await store.create(...locationOf(context), draft, author);
-    return named(kind.sent(item, context));
+    return named(await kind.sent(item, context));
   }
 
   async function update(context: Context, payload: Payload<N, "update">) {
@@ -104,7 +108,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
     const by = [me.id, connection.author] as const;
     const update = await storeOf(context).update(...item, changes, ...by);
     kind.changed?.(ports, update);
-    return named(kind.sent(update.after, context));
+    return named(await kind.sent(update.after, context));
   }
 
   async function remove(context: Context, payload: Named) {
@@ -115,7 +119,7 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
   }
 
   async function vote(context: Context, payload: Payload<N, "vote">) {
-    // The answer shows the item.
+    // Voting also requires a right to see the item, because the result shows it.
     if (!may(context, `${name}.read`) && !may(context, kind.manage)) {
       throw unknownItem(name);
     }
@@ -143,98 +147,114 @@ export function itemHandlers<N extends ItemName, P extends ItemPorts, I extends 
   return { create, update, remove, vote, pin, unpin };
 }
 
-/** An id as the store takes it. A value that is no text becomes an unknown id. */
+/** Returns an id for the store. A value that is not a string becomes an unknown id. */
 const idIn = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The ids of the world and of the room that the payload names. */
+/** Returns the ids of the world and of the room that the payload names. */
 export const locationOf = ({
   connection,
   room,
-}: Pick<RoomContext<unknown, Sender>, "connection" | "room">) =>
+}: Pick<RoomContext<unknown, CommandSender>, "connection" | "room">) =>
   [connection.world, room.value.id] as const;
 
 /** Whether the caller has a key in the room that the payload names. */
 export const may = (
-  { login, world, room }: RoomContext<unknown, Sender>,
+  { login, world, room }: RoomContext<unknown, CommandSender>,
   key: PermissionKey,
 ): boolean => mayInRoom(login, key, world.value, room.value);
 
-// What pushes about questions and polls have in common.
+// Parts that the pushes of questions and polls share.
 
-/** A change of a question or a poll. */
+/** An entry about a question or a poll. */
 type ItemEntry = Extract<Entry, { type: `question.${string}` | `poll.${string}` }>;
 
 type Kind = "question" | "poll";
 
-/** The users who voted, and the connections over which they did. */
+/** Returns the ids of the users who voted, and of the connections through which they voted. */
 export const authorsOf = ({ votes }: { votes: readonly Vote[] }): string[] =>
   votes.flatMap(({ user, connection }) => (connection === undefined ? [user] : [user, connection]));
 
-/** A frame about a room for the people who have a key there. */
-function forHolders(key: PermissionKey, room: string, name: string, data: object = {}): FrameFor {
+/**
+ * Builds a frame about a room for the people who have a key there.
+ * @param kind the kind of the poll that the frame is about, for clients that can show it.
+ */
+function forHolders(
+  key: PermissionKey,
+  room: string,
+  name: string,
+  data: object = {},
+  kind?: string,
+): FrameFor {
   const frame = pushFrame(name, { room, ...data });
-  return (_, view) => (view.may(key, room) ? frame : undefined);
+  return ({ login }, view) =>
+    view.may(key, room) && (kind === undefined || showsKind(login!, kind)) ? frame : undefined;
 }
 
-/** Pushes that an item is gone. @param key of the people who saw it. */
+/**
+ * Pushes that an item has been deleted.
+ * @param key the key that people needed to see the item.
+ * @param of the kind of a poll that not every client can show.
+ */
 export function pushDeleted(
-  pushes: Pushes,
+  pushes: PushPipeline,
   { world, room }: ItemEntry,
   kind: Kind,
   id: string,
   key: PermissionKey,
+  of: { readonly kind?: string } = {},
 ): void {
-  const frameFor = forHolders(key, room, `${kind}.deleted`, { id });
+  const frameFor = forHolders(key, room, `${kind}.deleted`, { id }, of.kind);
   pushes.push({ world, room }, (send) => send(frameFor));
 }
 
 /**
- * Pushes which item of a room is pinned.
- * @param id what the entry says was pinned; null for none.
- * @param find gives what the store has as pinned, and the key of the people who see it.
+ * Pushes the id of a room's pinned item.
+ * @param id the pinned item according to the entry; null for none.
+ * @param find returns the pinned item according to the store, and the key that people need to see
+ * that item.
  */
 export function pushPinned(
-  pushes: Pushes,
+  pushes: PushPipeline,
   { world, room }: ItemEntry,
   kind: Kind,
   id: string | null,
-  find: () => Promise<{ id: string; key: PermissionKey } | undefined>,
+  find: () => Promise<{ id: string; key: PermissionKey; kind?: string } | undefined>,
 ): void {
   pushes.push({ world, room }, async (send) => {
     if (id === null) {
       await send(forHolders(`${kind}.read`, room, `${kind}.unpinned`));
     }
-    // Another pin may have followed. The one that the store has is the last.
+    // Another item may have been pinned since: the store has the latest pin.
     const present = await find();
     if (!present || (id ?? present.id) !== present.id) return;
     const data = { id: present.id };
-    await send(forHolders(present.key, room, `${kind}.pinned`, data));
+    await send(forHolders(present.key, room, `${kind}.pinned`, data, present.kind));
   });
 }
 
-/** How many lists of a kind are kept. */
+/** Maximum number of cached lists per kind. */
 const MAX_LISTS = 256;
 
-/** How large they are, all together and each, in characters of JSON. */
+/** Maximum size of all cached lists together, and of each list, in characters of JSON. */
 const MAX_SIZE = 16 * 1024 * 1024;
 const MAX_LIST = 8 * 1024 * 1024;
 
-/** Which list it is: of a room, with items in every state or only public ones. */
+/** Identifies a list: its room, and whether the list has items in every state or only public items. */
 interface ListKey {
   readonly world: string;
   readonly room: string;
   readonly all: boolean;
 }
 
-/** A list that many people get. Do not change it. */
+/** A list shared by many recipients. Do not modify it. */
 class SharedList<I extends Item> {
   readonly #made = new Map<string, unknown>();
 
   constructor(readonly items: readonly I[]) {}
 
   /**
-   * Something that is made of the items at its first use.
-   * @param name the same for the same thing.
+   * Returns a value that is derived from the items on first use.
+   * @param name identifies the value.
    */
   once<T>(name: string, make: (items: readonly I[]) => T): T {
     if (!this.#made.has(name)) this.#made.set(name, make(this.items));
@@ -243,15 +263,17 @@ class SharedList<I extends Item> {
 }
 
 /**
- * The items of rooms as the store has them, without anything that concerns one user. Everybody who
- * enters a room asks for them, and most of them at the same time.
+ * Caches the items of rooms as stored, without anything specific to one user. Everyone who enters a
+ * room requests its items, and many people enter at the same time.
  */
 export class ItemLists<I extends Item> {
   readonly #lists: SharedReads<ListKey, SharedList<I>>;
-  /** The handlers of entries. */
   readonly handlers: EntryHandlers;
 
-  /** @param isCurrent whether this process has got all entries of a world up to a second ago. */
+  /**
+   * @param isCurrent whether this process has received all entries that were committed to a world's
+   * log at least a second ago.
+   */
   constructor(kind: ItemName, isCurrent: (world: string) => boolean) {
     const lists = new SharedReads<ListKey, SharedList<I>>({
       isCurrent,
@@ -259,7 +281,7 @@ export class ItemLists<I extends Item> {
       most: MAX_LISTS,
       mostSize: MAX_SIZE,
       mostEach: MAX_LIST,
-      // With what is made of it.
+      // Estimated. Includes the values derived from the items.
       sizeOf: ({ items }) => 3 * JSON.stringify(items).length,
     });
     this.#lists = lists;
@@ -277,7 +299,7 @@ export class ItemLists<I extends Item> {
     };
   }
 
-  /** @param read reads a list that is not kept. */
+  /** @param read reads a list that is not cached. */
   get(key: ListKey, read: () => Promise<readonly I[]>): Promise<SharedList<I>> {
     const { world, room, all } = key;
     return this.#lists.get(
@@ -287,7 +309,7 @@ export class ItemLists<I extends Item> {
     );
   }
 
-  /** Forgets the lists of a world. */
+  /** Forgets a world's lists. */
   forget(world: string): void {
     this.#lists.forgetWorld(world);
   }

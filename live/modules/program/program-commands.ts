@@ -1,31 +1,34 @@
-import type { ProgramLinkStore, ProgramStore } from "../../../db/contract/program-store.js";
 import { StoreError } from "../../../db/contract/store.js";
-import type { Clock } from "../../../db/runtime.js";
 import type { Commands, SentProgram } from "../../../schemas/live/index.js";
-import { MAX_FAVORITES } from "../../../schemas/plain/program.js";
-import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";
+import { MAX_FAVORITES, overrunOf } from "../../../schemas/plain/program.js";
+import {
+  bind,
+  type CommandTable,
+  type CommandContext,
+  type LiveModule,
+  type RoomContext,
+} from "../../module.js";
 import { SharedJson } from "../../rules/encoding.js";
-import { LiveError, worldDenied } from "../../rules/problems.js";
-import type { View, WorldStates } from "../../rules/world-state.js";
+import { LiveError, roomDenied } from "../../rules/problems.js";
+import { mayInRoom } from "../../rules/rights.js";
+import type { View } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
+import { type LinkPorts, type ProgramPorts, unknownSession, viewOf } from "./program-context.js";
 import {
   encodedFor,
   ProgramPushes,
+  sentMoved,
   type ProgramPushPorts,
   sessionsFor,
-  StageTimer,
+  SessionTimer,
   type StageTimerPorts,
   versionFor,
 } from "./program-pushes.js";
+import { type RatingPorts, ratings } from "./rating-commands.js";
 
-/** The port of the command for the address of the calendar. */
-export interface LinkPorts {
-  readonly store: { readonly programLinks: ProgramLinkStore };
-}
-
-/** Where calendar programs find the program as the caller may see it. */
+/** Returns the URL from which calendar programs read the program as the caller may see it. */
 export async function link(
-  { ports, connection, me }: Context<LinkPorts>,
+  { ports, connection, me }: CommandContext<LinkPorts>,
   { renew = false }: Commands["program.link"]["payload"],
 ): Promise<Commands["program.link"]["result"]> {
   const token = await ports.store.programLinks.link(
@@ -38,31 +41,19 @@ export async function link(
   return { url: `${connection.base}${path}?token=${token}` };
 }
 
-/** The ports of the commands about the program. */
-export interface ProgramPorts extends LinkPorts {
-  readonly clock: Clock;
-  readonly states: WorldStates;
-  readonly store: LinkPorts["store"] & { readonly program: ProgramStore };
-}
-
-/** The program of a world, and the favorites of its users. */
-export const program: CommandTable<Extract<keyof Commands, `program.${string}`>, ProgramPorts> = {
+/** Commands for a world's program, for its users' favorites, and for hosts who run it. */
+export const program: CommandTable<
+  Extract<keyof Commands, `program.${string}`> | "session.run",
+  ProgramPorts
+> = {
+  "session.run": { inRoom: "any", handler: run },
   "program.get": { requires: "program.read", handler: get },
   "program.link": { requires: "program.read", handler: link },
   "program.favorite": { requires: "program.read", handler: favorite },
 };
 
-const unknownSession = () => new LiveError("program.unknown");
-
-/** What the caller sees of the world now. */
-async function viewOf({ ports, connection }: Context<ProgramPorts>): Promise<View> {
-  const state = await ports.states.get(connection.world);
-  if (!state) throw worldDenied();
-  return connection.viewOf(state);
-}
-
 async function get(
-  context: Context<ProgramPorts>,
+  context: CommandContext<ProgramPorts>,
   { version: known }: Commands["program.get"]["payload"],
 ) {
   const { ports, connection, me } = context;
@@ -74,8 +65,10 @@ async function get(
   const favorites = marked.filter((id) => seen.has(id));
   const version = versionFor(view, program);
   const now = new Date(clock.date()).toISOString();
-  if (known === version) return { version, now, favorites };
-  const before = JSON.stringify({ version, now }).slice(0, -1);
+  const moved = sentMoved(await store.program.moved(connection.world, me.id), view, seen);
+  const more = moved.length > 0 ? { moved } : {};
+  if (known === version) return { version, now, favorites, ...more };
+  const before = JSON.stringify({ version, now, ...more }).slice(0, -1);
   return new SharedJson<SentProgram>(
     encodedFor(view, program),
     `${before},`,
@@ -84,7 +77,7 @@ async function get(
 }
 
 async function favorite(
-  context: Context<ProgramPorts>,
+  context: CommandContext<ProgramPorts>,
   { session, on }: Commands["program.favorite"]["payload"],
 ) {
   const { ports, connection, me } = context;
@@ -99,7 +92,7 @@ async function favorite(
     if (error.problem === "quota") {
       throw new LiveError("program.too_many", `You may have at most ${MAX_FAVORITES} favorites.`);
     }
-    // It was deleted in between.
+    // The session has been deleted since the check.
     if (error.problem === "absent" && error.field === "session") {
       throw unknownSession();
     }
@@ -108,12 +101,40 @@ async function favorite(
   return {};
 }
 
-/** The program of a world: sessions, speakers, favorites, and what is on. */
-export function programModule(ports: ProgramPorts & ProgramPushPorts & StageTimerPorts) {
-  const stages = new StageTimer(ports);
+/** Whether a user may run a room's program: whoever edits the program, or moderates the room. */
+const runs = ({ login, world, room, may }: RoomContext<ProgramPorts>): boolean =>
+  may("program.update") || mayInRoom(login, "chat.moderate", world.value, room.value);
+
+async function run(
+  context: RoomContext<ProgramPorts>,
+  { session, action, minutes }: Commands["session.run"]["payload"],
+) {
+  const { ports, connection, world, room } = context;
+  if (!runs(context)) throw roomDenied();
+  if (typeof session !== "string") throw unknownSession();
+  const { config } = world.value;
+  try {
+    const moved = await ports.store.program.runSession(
+      connection.world,
+      room.value.id,
+      { session, action, minutes },
+      { now: ports.clock.date(), overrun: overrunOf(config.overrun_minutes) },
+      connection.author,
+    );
+    if (!moved) throw new LiveError("program.not_on");
+    return { moved };
+  } catch (error) {
+    const isUnknown = error instanceof StoreError && error.problem === "absent";
+    throw isUnknown ? unknownSession() : error;
+  }
+}
+
+/** Creates the module for a world's program: sessions, speakers, favorites, and current sessions. */
+export function programModule(ports: RatingPorts & ProgramPushPorts & StageTimerPorts) {
+  const stages = new SessionTimer(ports);
   const pushes = new ProgramPushes(ports, (world) => stages.look(world));
   return {
-    bound: bind(program, ports),
+    bound: bind({ ...program, ...ratings }, ports),
     onEntry: pushes.handlers,
     enter: (world: string) => stages.watch(world),
     async entrance(connection: Connection) {

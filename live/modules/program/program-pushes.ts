@@ -1,61 +1,62 @@
 import { LRUCache } from "lru-cache";
-import type { Program, ProgramStore } from "../../../db/contract/program-store.js";
+import type { MovedFavorite, Program, ProgramStore } from "../../../db/contract/program-store.js";
 import {
   programVersion,
-  type Reader,
+  type ProgramReader,
   seenProgram,
   viewKey,
 } from "../../../db/rules/program-views.js";
 import type { Clock } from "../../../db/runtime.js";
+import type { SentProgram } from "../../../schemas/live/index.js";
+import { overrunOf } from "../../../schemas/plain/program.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Authors, Outboxes } from "../../delivery/outbox.js";
-import type { Pushes, Send } from "../../delivery/push.js";
+import type { PushPipeline, Send } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
 import type { Hub } from "../../people/hub.js";
 import { mayInWorld } from "../../rules/rights.js";
 import { objectIn } from "../../rules/shapes.js";
 import { oncePer } from "../../rules/shared-reads.js";
 import {
-  nextStage,
-  type Stages,
-  stagesOf,
+  nextSessionChange,
+  type CurrentSessions,
+  currentSessionsOf,
   type View,
   type WorldStates,
 } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
 
-/** Changes are sent together, at most once in this time, in milliseconds. */
+/** Minimum interval between pushes of program changes, in milliseconds. */
 const PUSH_INTERVAL_MS = 300;
 
-/** The ports of pushes about the program. */
+/** Ports of the program pushes. */
 export interface ProgramPushPorts {
   readonly outboxes: Outboxes;
   readonly clock: Clock;
   readonly hub: Hub;
   readonly store: { readonly program: ProgramStore };
   readonly states: WorldStates;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
 }
 
-/** Tells users that they see another program, and of their favorites. */
+/** Notifies users of changes to their favorites and to the parts of the program that they see. */
 export class ProgramPushes {
   readonly #ports: ProgramPushPorts;
-  /** The version that each connection got last. */
-  readonly #told = new WeakMap<Connection, string>();
+  /** The version last sent to each connection. */
+  readonly #pushed = new WeakMap<Connection, string>();
 
-  /** What it does with each entry. */
   readonly handlers: EntryHandlers;
 
-  /** @param onChange is called after each entry that may change what rooms show. */
+  /** @param onChange called after each entry that may change which sessions are current. */
   constructor(ports: ProgramPushPorts, onChange: (world: string) => void) {
     this.#ports = ports;
     const changed = ({ world }: { world: string }) => {
       onChange(world);
       this.#changed(world);
     };
-    // Rules, moderation and dates of the event count for versions, and not for stages.
+    // Rules, moderation and event dates affect versions, but not which sessions are current.
     const seen = ({ world }: { world: string }) => this.#changed(world);
     this.handlers = {
       "session.created": changed,
@@ -77,23 +78,23 @@ export class ProgramPushes {
   }
 
   /**
-   * Notes the version of what a connection sees.
-   * @returns whether it is another one than the connection knows.
+   * Records the version that a connection sees.
+   * @returns whether the version differs from the version that the connection knows.
    */
   note(connection: Connection, view: View, program: Program): boolean {
     const version = reads(view) ? versionFor(view, program) : "";
-    if (this.#told.get(connection) === version) return false;
-    this.#told.set(connection, version);
+    if (this.#pushed.get(connection) === version) return false;
+    this.#pushed.set(connection, version);
     return version !== "";
   }
 
   #changed(world: string): void {
     const { outboxes, pushes } = this.#ports;
-    const push = () => pushes.push({ world }, (send) => this.#tell(world, send));
+    const push = () => pushes.push({ world }, (send) => this.#push(world, send));
     outboxes.at(world).later("program", push, { interval: PUSH_INTERVAL_MS, collects: true });
   }
 
-  async #tell(world: string, send: Send): Promise<void> {
+  async #push(world: string, send: Send): Promise<void> {
     const program = await this.#ports.store.program.get(world);
     const frames = new Map<string, Buffer>();
     await send((connection, view) => {
@@ -108,23 +109,24 @@ export class ProgramPushes {
     });
   }
 
-  /** @param by the connection that changed them, which knows. */
+  /** @param by the id of the connection that made the change and therefore already knows the new list. */
   #favored(world: string, user: string, by: string | undefined): void {
     const { hub, pushes } = this.#ports;
     const connections = [...hub.of(world, user)];
     if (connections.every(({ id }) => id === by)) return;
     pushes.push(
       { world, user },
-      (send, authors) => this.#tellFavorites(world, user, authors, send),
+      (send, authors) => this.#pushFavorites(world, user, authors, send),
       { queue: world, key: `favorites ${user}`, authors: [by ?? ""] },
     );
   }
 
-  async #tellFavorites(world: string, user: string, authors: Authors, send: Send): Promise<void> {
+  async #pushFavorites(world: string, user: string, authors: Authors, send: Send): Promise<void> {
     const { program: store } = this.#ports.store;
     const program = await store.get(world);
     const marked = await store.favorites(world, user);
-    // A single author knows the list. Several have each changed what the others know.
+    // A single author already knows the list. If there are several authors, each has changed the
+    // list that the other authors know.
     const isKnown = (id: string) => authors.size === 1 && authors.has(id);
     await send((connection, view) => {
       if (isKnown(connection.id) || !reads(view)) return undefined;
@@ -135,23 +137,39 @@ export class ProgramPushes {
   }
 }
 
-/** How many views of a program have their JSON kept. Each may be large. */
+/** Returns the favorites that have moved, as a view's users see them. */
+export function sentMoved(
+  moved: readonly MovedFavorite[],
+  view: View,
+  seen: ReadonlySet<string>,
+): NonNullable<SentProgram["moved"]> {
+  return moved.flatMap(({ session, starts_at, room_id }) => {
+    if (!seen.has(session)) return [];
+    const room = room_id !== null && view.sees(room_id) ? room_id : null;
+    return [{ session, starts_at: new Date(starts_at).toISOString(), room_id: room }];
+  });
+}
+
+/** Number of cached encodings per program. Each encoding may be large. */
 const KEPT_VIEWS = 16;
 
-/** What the users of a view may see of a program. */
-const readerOf = oncePer((view: View): Reader => ({
+/** Returns the rights that a view's users have on a program. */
+const readerOf = oncePer((view: View): ProgramReader => ({
   edits: mayInWorld(view.who, "program.update", view.state.world.value),
   seesRoom: (id) => view.sees(id),
 }));
 
-/** Whether the users of a view may read the program. */
+/** Whether a view's users may read the program. */
 export const reads = (view: View): boolean =>
   mayInWorld(view.who, "program.read", view.state.world.value);
 
-/** What comes with every program: when and where the event is. */
+/** The event's dates and time zone, which are sent with every program. */
 const eventOf = oncePer(({ config }: World) => ({
   event: objectIn(config, "event") ?? null,
   timezone: zoneOf(config),
+  ...(overrunOf(config.overrun_minutes) !== overrunOf(undefined) && {
+    overrun_minutes: config.overrun_minutes,
+  }),
 }));
 
 function zoneOf({ timezone }: World["config"]): string {
@@ -159,10 +177,10 @@ function zoneOf({ timezone }: World["config"]): string {
   return isKnown ? timezone : "UTC";
 }
 
-/** The version of what the users of a view see, by program. */
+/** Cached program versions for a view's users, by program. */
 const versionsOf = oncePer((_: View) => new WeakMap<Program, string>());
 
-/** The version of what the users of a view see of a program. */
+/** Returns the version of a program for a view's users. */
 export function versionFor(view: View, program: Program): string {
   const known = versionsOf(view);
   let version = known.get(program);
@@ -174,10 +192,10 @@ export function versionFor(view: View, program: Program): string {
   return version;
 }
 
-/** The sessions that the users of a view see, by program. */
+/** The cached ids of the sessions that a view's users see, by program. */
 const sessionsOf = oncePer((_: View) => new WeakMap<Program, ReadonlySet<string>>());
 
-/** The ids of the sessions that the users of a view see. */
+/** Returns the ids of the sessions that a view's users see. */
 export function sessionsFor(view: View, program: Program): ReadonlySet<string> {
   const known = sessionsOf(view);
   let ids = known.get(program);
@@ -189,12 +207,12 @@ export function sessionsFor(view: View, program: Program): ReadonlySet<string> {
   return ids;
 }
 
-/** The encoded programs, by program and by what is seen of it. */
+/** Cached encodings of a program, by the part of the program that is visible. */
 const encodedOf = oncePer((_: Program) => new LRUCache<string, Buffer>({ max: KEPT_VIEWS }));
 
 /**
- * The program as the users of a view see it: fields of a JSON object in UTF-8, without braces.
- * All users who see the same share the buffer: do not change it.
+ * Returns the program as a view's users see it: the fields of a JSON object in UTF-8, without
+ * braces. Users who see the same program share the buffer: do not modify it.
  */
 export function encodedFor(view: View, program: Program): Buffer {
   const reader = readerOf(view);
@@ -214,42 +232,39 @@ export function encodedFor(view: View, program: Program): Buffer {
   return bytes;
 }
 
-/**
- * The longest time that a timer waits, in milliseconds. Someone may set the clock of the machine
- * meanwhile.
- */
+/** Maximum duration of a timer, in milliseconds: the machine's clock may be changed while the timer runs. */
 const MAX_TIMER_MS = 10 * 60 * 1000;
 
-/** The ports of the stages. */
+/** Ports of the timer for current sessions. */
 export interface StageTimerPorts {
   readonly clock: Clock;
   readonly store: { readonly program: ProgramStore };
-  readonly pushes: Pushes;
-  /** A room shows something else now: tells the people of the world. */
+  readonly pushes: PushPipeline;
+  /** Notifies the people in a world that a room's current session has changed. */
   readonly scheduled: (world: string, room: string) => void;
 }
 
-/** A world with connections. */
+/** A world that has connections. */
 interface Watched {
-  /** The program as it was read last. */
+  /** The program, as last read. */
   program: Program | undefined;
-  /** Whether a look is due that has not begun yet. */
+  /** Whether a check is pending. */
   looks: boolean;
-  /** What its rooms show, as it was pushed last. */
-  stages: Stages;
-  /** The rooms of which a login showed something else. */
+  /** The current sessions of the world's rooms, as last pushed. */
+  stages: CurrentSessions;
+  /** The rooms for which a login showed a session that differs from the session last pushed. */
   readonly doubted: Set<string>;
-  /** Rejects if that could not be read. */
+  /** Rejects if the program could not be read. */
   loaded: Promise<void>;
   stopTimer: () => void;
 }
 
-/** The rooms of all of these, each once. */
+/** Returns the rooms of all arguments, without duplicates. */
 const roomsOf = (...all: { keys(): Iterable<string> }[]) =>
   new Set(all.flatMap((each) => [...each.keys()]));
 
-/** Notices when sessions begin and end. Each world with connections has one timer. */
-export class StageTimer {
+/** Detects when sessions begin and end. Each world that has connections has one timer. */
+export class SessionTimer {
   readonly #ports: StageTimerPorts;
   readonly #watched = new Map<string, Watched>();
 
@@ -261,7 +276,7 @@ export class StageTimer {
     for (const { stopTimer } of this.#watched.values()) stopTimer();
   }
 
-  /** The first connection comes into a world. */
+  /** Starts watching a world when its first connection logs in. */
   async watch(world: string): Promise<void> {
     let watched = this.#watched.get(world);
     if (!watched) {
@@ -288,17 +303,18 @@ export class StageTimer {
     }
   }
 
-  /** The program of a watched world as it was read last. */
+  /** Returns the program of a watched world, as last read. */
   programOf(world: string): Program | undefined {
     return this.#watched.get(world)?.program;
   }
 
   /**
-   * Notes what a login shows, and looks again if that is something else. The login may know
-   * of a session whose entry comes here later, even after its end; or it goes by a state that
-   * was read before a session ended, and no timer ran at the end.
+   * Records the sessions that a login shows as current, and checks again if they differ from the
+   * sessions last pushed. The login may show a session whose entry arrives only later, even after
+   * the session has ended. Or the login may use a state that was read before a session ended, at a
+   * time when no timer was running.
    */
-  shown(world: string, stages: Stages): void {
+  shown(world: string, stages: CurrentSessions): void {
     const watched = this.#watched.get(world);
     if (!watched) return;
     const different = [...roomsOf(watched.stages, stages)].filter(
@@ -309,16 +325,19 @@ export class StageTimer {
     this.look(world);
   }
 
-  /** The last connection left a world. */
+  /** Stops watching a world after its last connection has left. */
   unwatch(world: string): void {
     this.#watched.get(world)?.stopTimer();
     this.#watched.delete(world);
   }
 
-  /** The program may have changed, or time has passed: tells what is different. */
+  /**
+   * Checks which sessions are current, and notifies people of rooms whose current session has
+   * changed. Call this after the program may have changed or time has passed.
+   */
   look(world: string): void {
     const watched = this.#watched.get(world);
-    // An import brings hundreds of entries at once.
+    // One check suffices for an import, which appends hundreds of entries.
     if (!watched || watched.looks) return;
     watched.looks = true;
     this.#ports.pushes.push({ world }, async () => {
@@ -337,18 +356,18 @@ export class StageTimer {
     });
   }
 
-  /** Reads what the rooms show now, and waits for the next change of that. */
-  async #read(world: string, watched: Watched): Promise<Stages> {
+  /** Reads the current sessions of all rooms, and starts the timer for the next change. */
+  async #read(world: string, watched: Watched): Promise<CurrentSessions> {
     const { clock, store } = this.#ports;
     const program = await store.program.get(world);
     watched.program = program;
     const now = clock.date();
-    const next = nextStage(program, now);
+    const next = nextSessionChange(program, now);
     watched.stopTimer();
     if (next !== undefined && this.#watched.get(world) === watched) {
       const wait = Math.min(next - now, MAX_TIMER_MS);
       watched.stopTimer = clock.after(wait, () => this.look(world));
     }
-    return stagesOf(program, now);
+    return currentSessionsOf(program, now);
   }
 }

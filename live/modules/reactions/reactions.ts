@@ -1,13 +1,16 @@
 import type { Clock } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { Pushes } from "../../delivery/push.js";
+import type { PushPipeline } from "../../delivery/push.js";
 import type { Snapshots } from "../../people/snapshots.js";
 import { pushFrame } from "../../socket/frame.js";
 
-/** How long reactions are collected before they are sent, in milliseconds. */
+/** Interval at which collected reactions are sent, in milliseconds. */
 const FLUSH_INTERVAL_MS = 1000;
 
-/** A user counts once in this time for a room and an emoji, in milliseconds. */
+/**
+ * Minimum time between two counted reactions by the same user with the same emoji in the same room,
+ * in milliseconds.
+ */
 const REPEAT_INTERVAL_MS = 2000;
 
 /** The ports of reactions. */
@@ -15,19 +18,19 @@ export interface ReactionPorts {
   readonly clock: Clock;
   readonly snapshots: Snapshots;
   readonly outboxes: Outboxes;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
 }
 
-/** How many of each reaction there were. */
+/** Number of reactions per emoji. */
 type Counts = Readonly<Record<string, number>>;
 
 /** Collects the reactions in each room, and sends them once a second. */
 export class Reactions {
   readonly #ports: ReactionPorts;
-  /** The reactions in each room since the last snapshot, by world. */
+  /** The reactions in each room since the world's last snapshot, by world. */
   readonly #unpublished = new Map<string, Record<string, Counts>>();
   readonly #collected = new Map<string, Map<string, number>>();
-  /** When each user last counted, by user, room and emoji. The oldest come first. */
+  /** The time of each user's last counted reaction, by user, room and emoji. The oldest come first. */
   readonly #counted = new Map<string, number>();
 
   constructor(ports: ReactionPorts) {
@@ -42,7 +45,7 @@ export class Reactions {
     });
   }
 
-  /** Counts a reaction, unless the same user sent the same one a moment ago. */
+  /** Counts a reaction, unless the user sent the same reaction in this room a moment ago. */
   add(world: string, room: string, user: string, emoji: string): void {
     const now = this.#ports.clock.now();
     this.#forget(now);
@@ -86,7 +89,7 @@ export class Reactions {
 
   #deliver(world: string, room: string, reactions: Counts): void {
     const frame = pushFrame("room.reaction", { room, reactions });
-    // Reactions are over in a moment: they go with a flush, and are not repeated.
+    // Reactions are short-lived: they are sent with the next flush, and are not retried.
     this.#ports.pushes.push(
       { world, room },
       (send) => send((_, view) => (view.sees(room) ? frame : undefined)),
@@ -95,7 +98,6 @@ export class Reactions {
   }
 }
 
-/** The sum of counts. */
 function added(one: Counts = {}, other: Counts): Counts {
   const sum = { ...one };
   for (const [emoji, count] of Object.entries(other)) sum[emoji] = (sum[emoji] ?? 0) + count;

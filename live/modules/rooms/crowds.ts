@@ -1,7 +1,7 @@
 import type { Clock } from "../../../db/runtime.js";
 import type { SentRoom } from "../../../schemas/live/index.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { FrameFor, Piece, Pushes } from "../../delivery/push.js";
+import type { FrameFor, SocketChunk, PushPipeline } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
 import type { Counting, SentCrowds } from "../../rules/shapes.js";
 import type { View } from "../../rules/world-state.js";
@@ -10,19 +10,19 @@ import { TokenBucket } from "../../socket/pace.js";
 
 type Crowd = SentRoom["users"];
 
-/** Up to this number of people are few. */
+/** Maximum number of people shown as `few`. */
 const MAX_FEW_PEOPLE = 10;
 
-/** Below this number of people, their count is exact. */
+/** Counts below this number are exact. */
 const EXACT_BELOW_PEOPLE = 100;
 
-/** The crowds of a world are sent together, at most once in this time, in milliseconds. */
+/** Minimum interval between pushes of a world's crowds, in milliseconds. */
 const PUSH_INTERVAL_MS = 250;
 
 const wordFor = (count: number): Crowd =>
   count < 1 ? "none" : count <= MAX_FEW_PEOPLE ? "few" : "many";
 
-/** A count that many people do not change with each step: of two digits. */
+/** Rounds large counts to two digits, so that they don't change with every single person. */
 const roundedCount = (count: number): number =>
   count < EXACT_BELOW_PEOPLE ? count : Number(count.toPrecision(2));
 
@@ -30,11 +30,11 @@ const roundedCount = (count: number): number =>
 interface Known {
   readonly words: CrowdBoard<Crowd>;
   readonly counts: CrowdBoard<number>;
-  /** How many looks found nothing to send. */
+  /** Number of consecutive checks that found nothing to send. */
   quiet: number;
-  /** Numbers for the sent states; see {@link SentCrowds.changes}. */
+  /** Change numbers of the sent states; see {@link SentCrowds.changes}. */
   readonly changes: Record<Counting, number>;
-  /** Whether crowds that become due are looked at anyway. */
+  /** Whether a check is already scheduled. */
   isLookedAt: boolean;
 }
 
@@ -43,12 +43,12 @@ interface CrowdPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly outboxes: Outboxes;
-  readonly pushes: Pushes;
-  /** How many users are in a room of a world. */
+  readonly pushes: PushPipeline;
+  /** Returns the number of users in a room. */
   readonly countIn: (world: string, room: string) => number;
 }
 
-/** Pushes to the people of a world how many people its rooms have. */
+/** Pushes the number of people in each room to the people in a world. */
 export class Crowds {
   readonly #ports: CrowdPorts;
   readonly #worlds = new Map<string, Known>();
@@ -58,7 +58,7 @@ export class Crowds {
     this.#ports = ports;
   }
 
-  /** The crowds of a world. */
+  /** Returns the crowds of a world. */
   in(world: string, counting: Counting): SentCrowds {
     const known = this.#worlds.get(world);
     return {
@@ -71,7 +71,7 @@ export class Crowds {
     };
   }
 
-  /** A user entered or left a room. */
+  /** Updates the crowd of a room that a user has entered or left. */
   changed(world: string, room: string): void {
     const { clock } = this.#ports;
     const known = this.#worlds.get(world) ?? {
@@ -86,28 +86,28 @@ export class Crowds {
     const isOtherCount = known.counts.changed(room, count);
     if (!isOtherWord && !isOtherCount) return;
     this.#worlds.set(world, known);
-    if (!known.isLookedAt) this.#lookAt(world, known);
+    if (!known.isLookedAt) this.#inspect(world, known);
   }
 
-  #lookAt(world: string, known: Known): void {
+  #inspect(world: string, known: Known): void {
     known.isLookedAt = true;
     const look = () => this.#look(world, known);
     this.#ports.outboxes.at(world).later("crowds", look, { interval: PUSH_INTERVAL_MS });
   }
 
-  /** Sends the crowds that are due, and looks again later. */
+  /** Sends the crowds that are due, and schedules the next check. */
   #look(world: string, known: Known): void {
     const { words, counts, changes } = known;
     const countIn = (room: string) => this.#ports.countIn(world, room);
     const newWords = new Set(words.take(countIn));
     const newCounts = new Set([...counts.take(countIn), ...newWords]);
-    // A word always comes with the count that belongs to it.
+    // A word is always sent with the matching count.
     for (const room of newWords) counts.set(room, countIn(room));
     if (newCounts.size > 0) {
       changes.counts = ++this.#changes;
       if (newWords.size > 0) changes.words = this.#changes;
       known.quiet = 0;
-      this.#tell(world, known, newWords, newCounts);
+      this.#push(world, known, newWords, newCounts);
     } else if (
       words.isSettled &&
       counts.isSettled &&
@@ -119,10 +119,10 @@ export class Crowds {
       if (words.isEmpty && counts.isEmpty) this.#worlds.delete(world);
       return;
     }
-    this.#lookAt(world, known);
+    this.#inspect(world, known);
   }
 
-  #tell(
+  #push(
     world: string,
     { words, counts }: Known,
     newWords: ReadonlySet<string>,
@@ -144,11 +144,11 @@ export class Crowds {
   }
 }
 
-/** The frames for each connection as one piece, however many rooms changed. */
+/** Joins each connection's frames into one chunk, regardless of how many rooms changed. */
 function piecesOf(
   frames: readonly ({ room: string } & Record<Counting, Buffer | undefined>)[],
 ): FrameFor {
-  type Pieces = Map<View, Piece>;
+  type Pieces = Map<View, SocketChunk>;
   const known = { words: new Map() as Pieces, counts: new Map() as Pieces };
   return ({ login }, view) => {
     const counting = login!.changes ? "counts" : "words";
@@ -164,46 +164,49 @@ function piecesOf(
   };
 }
 
-/** How often the crowd of a room may change in a second, and how often at once. */
+/** Rate limit for changes to a room's crowd, per second, and its burst. */
 const CHANGES_PER_SECOND = 1;
 const CHANGE_BURST = 4;
 
-/** After how many milliseconds without a change every rate is full again. */
+/** Time without changes after which every rate limit has recovered, in milliseconds. */
 const FORGOTTEN = (CHANGE_BURST / CHANGES_PER_SECOND) * 1000;
 
-/** The crowds that the rooms of a world show. A rate limits the changes of each room. */
+/** The crowd shown for each room in a world. Changes are rate-limited per room. */
 class CrowdBoard<T> {
-  /** The crowd that was sent last for each room. Empty rooms are not kept. */
+  /** The crowd last sent for each room. Empty rooms are not kept. */
   readonly #sent = new Map<string, T>();
-  /** The rooms that show something else than was sent. */
+  /** The rooms whose crowd has changed since it was last sent. */
   readonly #due = new Set<string>();
-  /** How often each room may still change. */
+  /** The rate limit of each room. */
   readonly #rates = new Map<string, TokenBucket>();
   readonly #clock: Clock;
   readonly #shownFor: (count: number) => T;
 
-  /** @param shownFor gives the value to show for a number of people. */
+  /** @param shownFor returns the value to show for a number of people. */
   constructor(clock: Clock, shownFor: (count: number) => T) {
     this.#clock = clock;
     this.#shownFor = shownFor;
   }
 
-  /** Whether nothing waits to be sent. */
+  /** Whether nothing is waiting to be sent. */
   get isSettled(): boolean {
     return this.#due.size === 0;
   }
 
-  /** Whether every room was empty when it was sent last. */
+  /** Whether every room was empty when its crowd was last sent. */
   get isEmpty(): boolean {
     return this.#sent.size === 0;
   }
 
-  /** The crowd that was sent last for a room. */
+  /** Returns the crowd last sent for a room. */
   of(room: string): T {
     return this.#sent.get(room) ?? this.#shownFor(0);
   }
 
-  /** So many people are in a room now. @returns whether something has to be sent. */
+  /**
+   * Updates the number of people in a room.
+   * @returns whether something has to be sent.
+   */
   changed(room: string, count: number): boolean {
     const isDue = this.#shownFor(count) !== this.of(room);
     if (isDue) this.#due.add(room);
@@ -212,8 +215,8 @@ class CrowdBoard<T> {
   }
 
   /**
-   * Takes the rooms for which something is sent now.
-   * @param countIn how many people are in a room.
+   * Marks the due rooms that are within their rate limits as sent, and returns them.
+   * @param countIn returns the number of people in a room.
    */
   take(countIn: (room: string) => number): string[] {
     return [...this.#due].filter((room) => {
@@ -226,14 +229,14 @@ class CrowdBoard<T> {
     });
   }
 
-  /** So many people are sent for a room. */
+  /** Records the number of people sent for a room. */
   set(room: string, count: number): void {
     this.#due.delete(room);
     if (count < 1) this.#sent.delete(room);
     else this.#sent.set(room, this.#shownFor(count));
   }
 
-  /** Every rate is full again. */
+  /** Drops all rate limits. Call this only once all of them have recovered. */
   forgetRates(): void {
     this.#rates.clear();
   }

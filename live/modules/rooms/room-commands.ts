@@ -1,5 +1,5 @@
-import type { InviteStore } from "../../../db/contract/invite-store.js";
 import {
+  isGone,
   type RoomStore,
   type RoomValue,
   StoreError,
@@ -10,49 +10,40 @@ import {
 import { type Clock, nextTurn } from "../../../db/runtime.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import { type Commands, reactions } from "../../../schemas/live/index.js";
-import { given } from "../../../schemas/plain/given.js";
-import { inviteLink } from "../../../schemas/plain/links.js";
+import { definedFields } from "../../../schemas/plain/given.js";
 import { RoomChanges } from "../../../schemas/rooms.js";
 import { compileValidator, scheduleFault } from "../../../schemas/validate.js";
 import {
   bind,
   type CommandTable,
-  type Context,
+  type CommandContext,
   type LiveModule,
   type RoomContext,
 } from "../../module.js";
 import type { Arrivals } from "../../people/arrivals.js";
 import type { Presence } from "../../people/presence.js";
-import type { Rates } from "../../people/rates.js";
+import type { UserRateLimits } from "../../people/user-rate-limits.js";
+import { anonymousLink, type InvitePorts } from "../../rules/anonymous-links.js";
 import { invalidPayload, LiveError, rateLimited } from "../../rules/problems.js";
-import { hasModule, isSilenced, mayInRoom } from "../../rules/rights.js";
+import { hasModule, isSilenced, mayInRoom, maySeeViewers } from "../../rules/rights.js";
 import { publicUser, roomSettings } from "../../rules/shapes.js";
+import type { Connection } from "../../socket/connection.js";
 import { sizeOfProfile } from "../../rules/shared-reads.js";
 
-/** The ports of the commands about rooms. */
+/** Ports of the room commands. */
 export interface RoomPorts {
   readonly clock: Clock;
   readonly store: { readonly rooms: RoomStore; readonly users: UserStore };
-  readonly rates: Rates;
+  readonly rates: UserRateLimits;
   readonly arrivals: Arrivals;
   readonly presence: Presence;
   /** Counts a reaction in a room. */
   readonly react: (world: string, room: string, user: string, emoji: string) => void;
+  /** Tells a connection that has entered a room what else it needs to know. */
+  readonly entered: (connection: Connection, room: string) => void;
 }
 
-const DAY_MS = 24 * 3_600_000;
-
-/** For how long a new link holds, and when it ends so soon that it is prolonged. */
-const INVITE_LIFETIME_MS = 90 * DAY_MS;
-const INVITE_RENEWAL_MS = 10 * DAY_MS;
-
-/** The ports of the commands about links for people without a name. */
-export interface InvitePorts {
-  readonly clock: Clock;
-  readonly store: { readonly invites: InviteStore };
-}
-
-/** The links of rooms for people without a name. */
+/** Commands for room links that admit people without a name. */
 export const invites: CommandTable<
   Extract<keyof Commands, `room.invite.${string}`>,
   InvitePorts
@@ -61,16 +52,9 @@ export const invites: CommandTable<
   "room.invite.anonymous.end": { inRoom: "room.update", handler: end },
 };
 
-async function link({ ports, connection, room }: RoomContext<InvitePorts>) {
-  const now = ports.clock.date();
-  const { token } = await ports.store.invites.link(
-    connection.world,
-    room.value.id,
-    { now, soon: now + INVITE_RENEWAL_MS, ends: now + INVITE_LIFETIME_MS },
-    connection.author,
-  );
-  const place = { address: connection.base, world: connection.world };
-  return { url: inviteLink(place, token) };
+/** The key `room.invite` holds only in rooms that admit people without a name. */
+async function link(context: RoomContext<InvitePorts>) {
+  return (await anonymousLink(context))!;
 }
 
 async function end({ ports, connection, room }: RoomContext<InvitePorts>) {
@@ -78,12 +62,12 @@ async function end({ ports, connection, room }: RoomContext<InvitePorts>) {
   return {};
 }
 
-/** How many rooms are read at a time. */
+/** Number of rooms per read. */
 const ROOMS_PER_READ = 500;
 
 const validateChanges = compileValidator(RoomChanges);
 
-/** The settings of rooms that exist. */
+/** Commands for the settings of existing rooms. */
 export const settings: CommandTable<
   `room.config.${"get" | "patch" | "list" | "reorder"}` | "room.schedule",
   RoomPorts
@@ -100,14 +84,14 @@ export const settings: CommandTable<
   "room.schedule": { inRoom: "room.announce", handler: schedule },
 };
 
-/** Reads the store: what others see of the room may be older than the last write. */
+/** Re-reads the room, because the context's copy may be older than the last write. */
 async function getConfig({ ports, connection, room }: RoomContext<RoomPorts>) {
   const { rooms } = ports.store;
   const now = await rooms.get(connection.world, room.value.id);
   return roomSettings((now ?? room).value);
 }
 
-/** Decimal text as a number. */
+/** Converts a decimal string to a number. Numbers and undefined stay unchanged. */
 const whole = (value: number | string | undefined): number | undefined =>
   value === undefined ? undefined : Number(value);
 
@@ -117,14 +101,14 @@ async function patchConfig(
 ) {
   const { trait_grants, module_config, name, description } = payload;
   const { picture, pretalx_id, force_join, schedule_data } = payload;
-  const changes = given({
+  const changes = definedFields({
     name,
     description: description === null ? "" : description,
     module_config,
     permission_config: trait_grants,
     sorting_priority: whole(payload.sorting_priority),
   });
-  const extras = given({
+  const extras = definedFields({
     picture: picture === "" ? null : picture,
     pretalx_id: whole(pretalx_id),
     force_join,
@@ -142,8 +126,8 @@ async function patchConfig(
   return roomSettings(updated.value);
 }
 
-/** All rooms in their order, and whether the caller sees each. */
-async function roomsFor(context: Context<RoomPorts>) {
+/** Returns all rooms in order, and whether the caller sees each of them. */
+async function roomsFor(context: CommandContext<RoomPorts>) {
   const { ports, connection, login, world } = context;
   const rooms: { room: RoomValue; isSeen: boolean }[] = [];
   for (let page = 1; ; page++) {
@@ -157,14 +141,14 @@ async function roomsFor(context: Context<RoomPorts>) {
   }
 }
 
-async function listConfigs(context: Context<RoomPorts>) {
+async function listConfigs(context: CommandContext<RoomPorts>) {
   const rooms = await roomsFor(context);
   return rooms.flatMap(({ room, isSeen }) => (isSeen ? roomSettings(room) : []));
 }
 
-/** Rooms that the caller does not see keep their places among the others. */
+/** Reorders the rooms that the caller sees. All other rooms keep their positions. */
 async function reorder(
-  context: Context<RoomPorts>,
+  context: CommandContext<RoomPorts>,
   payload: Commands["room.config.reorder"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -177,10 +161,10 @@ async function reorder(
   return listConfigs(context);
 }
 
-/** The keys of the schedule data that clients use. */
+/** The allowed keys of schedule data. Clients use no other keys. */
 const SCHEDULE_KEYS = new Set(["session", "title", "computeSession"]);
 
-/** Bounds the schedule data, which all viewers of the room get with it. */
+/** Rejects oversized schedule data, because everyone who sees the room receives it. */
 function boundSchedule(data: unknown, code?: "config.invalid"): void {
   const fault = scheduleFault(data);
   if (fault) throw invalidPayload({ schedule_data: [fault] }, code);
@@ -200,19 +184,19 @@ async function schedule(
   return {};
 }
 
-/** How many rooms a connection may be in. */
+/** Maximum number of rooms that a connection may be in. */
 const MAX_ROOMS = 100;
 
-/** How many viewers are listed at most. */
+/** Maximum number of listed viewers. */
 const MAX_VIEWERS = 1000;
 
-/** The largest list of viewers, in characters of their profiles. */
+/** Maximum size of the viewer list, in characters of the viewers' profiles. */
 const MAX_VIEWERS_SIZE = 1024 * 1024;
 
-/** How many users are read before other work gets its turn. */
+/** Number of users read before yielding to other work. */
 const USERS_PER_SLICE = 50;
 
-/** What the people in a room do. */
+/** Commands for entering and leaving a room, and for reacting in it. */
 export const visits: CommandTable<"room.enter" | "room.leave" | "room.react", RoomPorts> = {
   "room.enter": { inRoom: "room.view", handler: enter },
   "room.leave": { inRoom: "any", handler: leave },
@@ -223,14 +207,16 @@ async function enter({ ports, connection, login, world, room, me, may }: RoomCon
   const { id } = room.value;
   const again = connection.rooms.has(id);
   if (connection.rooms.size >= MAX_ROOMS && !again) throw rateLimited();
-  const told = ports.rates.mayEnter(connection, me);
-  // A user who is inside enters again all the same, but without a push to others.
-  if (!told && !again) throw rateLimited();
-  const watches = mayInRoom(login, "room.viewers", world.value, room.value);
-  ports.arrivals.enterRoom(connection, id, watches, told);
+  const isPushed = ports.rates.mayEnter(connection, me);
+  // A user who is already in the room may re-enter even above the rate limit, but the re-entry is
+  // not pushed to other users.
+  if (!isPushed && !again) throw rateLimited();
+  const watches = maySeeViewers(login, world.value, room.value);
+  ports.arrivals.enterRoom(connection, id, watches, isPushed);
+  ports.entered(connection, id);
   if (!watches) return {};
   const found = await viewersIn(ports, connection.world, id, me.id).catch((error: unknown) => {
-    // A command that is refused has changed nothing.
+    // A refused command must not change anything.
     if (!again) ports.arrivals.leaveRoom(connection, id);
     throw error;
   });
@@ -240,7 +226,7 @@ async function enter({ ports, connection, login, world, room, me, may }: RoomCon
 }
 
 /**
- * The users in a room that fit into an answer, in the order of their coming.
+ * Returns as many of a room's users as fit into a response, in the order of their arrival.
  * @param self the id of a user who is always listed.
  */
 async function viewersIn(
@@ -257,7 +243,7 @@ async function viewersIn(
   for (let i = 0; i < ids.length; i += USERS_PER_SLICE) {
     if (i > 0) await nextTurn(clock);
     for (const user of await store.users.getMany(world, ids.slice(i, i + USERS_PER_SLICE))) {
-      if (user.deleted || user.moderation_state === "banned") continue;
+      if (isGone(user)) continue;
       if (kindOf(user) !== "person") continue;
       size += sizeOfProfile(user);
       if (size > MAX_VIEWERS_SIZE) return inOrder();
@@ -281,16 +267,19 @@ async function react(
   if (!known.has(reaction)) {
     throw new LiveError("room.unknown_reaction");
   }
-  // Reactions above the rate are dropped silently, as are ones that come too soon.
+  // Reactions above the rate limit are dropped silently, like reactions that are repeated too soon.
   if (!isSilenced(me) && ports.rates.mayMessage(connection)) {
     ports.react(connection.world, room.value.id, me.id, reaction);
   }
   return {};
 }
 
-/** Rooms: viewers and settings. */
+/** Commands for visiting, creating, deleting and configuring rooms. */
 export const rooms: CommandTable<
-  Exclude<Extract<keyof Commands, `room.${string}`>, `room.invite.${string}`>,
+  Exclude<
+    Extract<keyof Commands, `room.${string}`>,
+    `room.invite.${string}` | `room.captions${string}`
+  >,
   RoomPorts
 > = {
   ...visits,
@@ -305,17 +294,20 @@ export const rooms: CommandTable<
 
 type NewModule = Record<string, unknown> & { type: string };
 
-/** A module with only the settings that the creator of a room may choose. */
+/** Returns a module whose config has only the setting that a room's creator may choose. */
 function reduced(module: NewModule, key: string, fallback: unknown): NewModule {
   const config = (module.config ?? {}) as Record<string, unknown>;
   return { ...module, config: { [key]: config[key] ?? fallback } };
 }
 
 /**
- * The modules of a new room.
- * @throws {LiveError} if the caller may not create a room with them.
+ * Returns the modules of a new room.
+ * @throws {LiveError} if the caller may not create a room with these modules.
  */
-function newModules({ may }: Context<RoomPorts>, modules: readonly NewModule[]): NewModule[] {
+function newModules(
+  { may }: CommandContext<RoomPorts>,
+  modules: readonly NewModule[],
+): NewModule[] {
   const types = new Set(modules.map(({ type }) => type));
   const denied = new LiveError("room.invalid.denied");
   if (types.has("chat.native") || types.has("livestream.native")) {
@@ -339,7 +331,7 @@ function newModules({ may }: Context<RoomPorts>, modules: readonly NewModule[]):
 }
 
 async function create(
-  context: Context<RoomPorts>,
+  context: CommandContext<RoomPorts>,
   { name, description, modules = [] }: Commands["room.create"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -366,6 +358,6 @@ async function remove({ ports, connection, room }: RoomContext<RoomPorts>) {
   return {};
 }
 
-/** Rooms: viewers and settings. */
+/** Creates the module for rooms, including their viewers, settings and links. */
 export const roomModule = (ports: RoomPorts & InvitePorts) =>
   ({ bound: bind({ ...rooms, ...invites }, ports) }) satisfies LiveModule;

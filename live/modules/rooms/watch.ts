@@ -3,7 +3,7 @@ import type { UserStore, WorldStore } from "../../../db/contract/store.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { Pushes, PushTask } from "../../delivery/push.js";
+import type { PushPipeline, PushTask } from "../../delivery/push.js";
 import type { Hub } from "../../people/hub.js";
 import type { CrowdListener, KnownConnection } from "../../people/presence.js";
 import { mayInWorld } from "../../rules/rights.js";
@@ -12,24 +12,27 @@ import { replace } from "../../socket/endings.js";
 import { pushFrame } from "../../socket/frame.js";
 import type { Crowds } from "./crowds.js";
 
-/** The ports for watching rooms. */
+/** Ports for watching rooms. */
 export interface WatchPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
   readonly store: { readonly users: UserStore; readonly worlds: WorldStore };
   readonly hub: Hub;
   readonly outboxes: Outboxes;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
   readonly crowds: Crowds;
-  /** The connections of a user in all processes, the newest first. */
+  /** Returns a user's connections in all processes, newest first. */
   readonly connectionsOf: (world: string, user: string) => KnownConnection[];
   /** Whether a user is in a room. */
   readonly isIn: (world: string, room: string, user: string) => boolean;
-  /** Sends a user their channels. @param by the connection that gets none. */
-  readonly tellChannels: (world: string, user: string, by: string | undefined) => Promise<void>;
+  /**
+   * Sends the list of a user's channels to the user's connections.
+   * @param by the id of a connection to skip.
+   */
+  readonly pushToChannels: (world: string, user: string, by: string | undefined) => Promise<void>;
 }
 
-/** Pushes changes in presence to users who may see them. */
+/** Pushes presence changes to the users who may see them. */
 export class RoomWatch implements CrowdListener {
   readonly #ports: WatchPorts;
 
@@ -37,7 +40,7 @@ export class RoomWatch implements CrowdListener {
     this.#ports = ports;
   }
 
-  /** Ends the oldest connections of a user above the limit of the world. */
+  /** Ends a user's oldest connections if the user has more connections than the world allows. */
   opened(world: string, user: string): void {
     const ports = this.#ports;
     const own = ports.hub.of(world, user);
@@ -83,7 +86,8 @@ export class RoomWatch implements CrowdListener {
     const frame = pushFrame("room.viewer.removed", { user_id: user });
     this.#toViewers(world, room, (send) =>
       send((_, view) => {
-        // Asked for each connection: its list of viewers may be newer than this push.
+        // Checked for each connection, because the connection's list of viewers may be newer than
+        // this push.
         if (isIn(world, room, user)) return undefined;
         return view.watches(room) ? frame : undefined;
       }),
@@ -91,13 +95,14 @@ export class RoomWatch implements CrowdListener {
   }
 
   /**
-   * Sends the other connections of a user the list of their channels. Another process does so for
-   * a user who has none here. That process may know earlier that the membership goes on.
+   * Sends the list of a user's channels to the user's other connections. If the user has no
+   * connection in this process, another process sends the list: that process may learn earlier that
+   * the membership continues.
    */
   attended(world: string, user: string, by: string | undefined): void {
-    const { tellChannels, hub, log } = this.#ports;
+    const { pushToChannels, hub, log } = this.#ports;
     if (hub.of(world, user).size === 0) return;
-    tellChannels(world, user, by).catch((error) => log.error(error));
+    pushToChannels(world, user, by).catch((error) => log.error(error));
   }
 
   #toViewers(world: string, room: string, tell: PushTask): void {

@@ -7,14 +7,14 @@ import { signKiosk } from "../../../db/world-management.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { MAX_PROFILE } from "../../../schemas/plain/limits.js";
 import { boundFault } from "../../../schemas/validate.js";
-import type { CommandTable, Context } from "../../module.js";
+import type { CommandTable, CommandContext } from "../../module.js";
 import { Json } from "../../rules/encoding.js";
 import { invalidPayload, roomDenied, unknownUser } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { publicUser } from "../../rules/shapes.js";
 import { roomOfScreen } from "../../socket/endings.js";
 
-/** The ports of the commands about screens. */
+/** Ports of the screen commands. */
 export interface KioskPorts {
   readonly clock: Clock;
   readonly random: Random;
@@ -24,14 +24,14 @@ export interface KioskPorts {
   };
 }
 
-/** Users that are screens. To end the token of a screen, erase its user. */
+/** Commands for users that are screens. To revoke a screen's token, erase the screen's user. */
 export const kiosks: CommandTable<Extract<keyof Commands, `user.kiosk.${string}`>, KioskPorts> = {
   "user.kiosk.create": { requires: "world.update", handler: create },
   "user.kiosk.fetch": { requires: "user.manage", handler: fetchKiosk },
 };
 
 async function create(
-  context: Context<KioskPorts>,
+  context: CommandContext<KioskPorts>,
   { profile }: Commands["user.kiosk.create"]["payload"],
 ) {
   const fault = boundFault(profile, MAX_PROFILE);
@@ -50,7 +50,7 @@ async function create(
 }
 
 async function fetchKiosk(
-  context: Context<KioskPorts>,
+  context: CommandContext<KioskPorts>,
   { id }: Commands["user.kiosk.fetch"]["payload"],
 ) {
   const { ports, connection, world } = context;
@@ -59,7 +59,7 @@ async function fetchKiosk(
   if (!user || kindOf(user) !== "kiosk") throw unknownUser();
   await requireSeen(context, user);
   const [, name] = user.client_id!.split(":");
-  // Before it is shown: a token without a trace must not exist.
+  // Recorded before the token is shown: every token must leave a trace.
   await ports.store.audit.record(connection.world, kioskToken(user.id), connection.author);
   return {
     ...publicUser(user, world.value, ports.clock.date(), true),
@@ -68,14 +68,14 @@ async function fetchKiosk(
   };
 }
 
-/** The port that finds the room of a screen. */
+/** The port for finding a screen's room. */
 export interface ScreenPorts {
   readonly store: { readonly rooms: Pick<RoomStore, "get"> };
 }
 
-/** Whether a room that a screen shows is hidden from the caller. A room that is gone is not. */
+/** Whether a screen shows a room that is hidden from the caller. A deleted room is not hidden. */
 async function isHidden(
-  { ports, connection, login, world }: Context<ScreenPorts>,
+  { ports, connection, login, world }: CommandContext<ScreenPorts>,
   screen: Pick<UserRecord, "profile">,
 ): Promise<boolean> {
   const id = roomOfScreen(screen);
@@ -85,24 +85,25 @@ async function isHidden(
 }
 
 /**
- * Checks that the caller may see the room that a screen shows: a screen shows it whatever the
- * rules say, so its token would open a hidden room.
- * @param screen its profile names the room.
+ * Checks that the caller may see the room that a screen shows. A screen shows its room regardless
+ * of the rules, so the screen's token would reveal a hidden room.
+ * @param screen the screen, whose profile names the room.
  * @throws {LiveError} `protocol.denied`.
  */
 export async function requireSeen(
-  context: Context<ScreenPorts>,
+  context: CommandContext<ScreenPorts>,
   screen: Pick<UserRecord, "profile">,
 ): Promise<void> {
   if (await isHidden(context, screen)) throw roomDenied();
 }
 
 /**
- * A user for the caller: of a screen, without a room that is hidden from the caller.
- * @param sent the user as others see it.
+ * Returns a user as the caller may see them. For a screen, omits a room that is hidden from the
+ * caller.
+ * @param sent the user as other users see them.
  */
 export async function withoutHiddenRoom(
-  context: Context<ScreenPorts>,
+  context: CommandContext<ScreenPorts>,
   user: UserRecord,
   sent: ReturnType<typeof publicUser>,
 ): Promise<typeof sent> {

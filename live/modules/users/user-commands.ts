@@ -1,5 +1,6 @@
 import { type PushStore, isPoint } from "../../../db/contract/push-store.js";
-import type { UserRecord, UserStore } from "../../../db/contract/store.js";
+import type { ChatStore } from "../../../db/contract/chat-store.js";
+import { StoreError, type UserRecord, type UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import { kindOf } from "../../../db/rules/user-rows.js";
 import type { Faults } from "../../../schemas/errors.js";
@@ -11,12 +12,13 @@ import { boundFault } from "../../../schemas/validate.js";
 import {
   bind,
   type CommandTable,
-  type Context,
+  type CommandContext,
+  type EntryHandlers,
   type LiveModule,
-  type Sender,
+  type CommandSender,
 } from "../../module.js";
 import type { Presence } from "../../people/presence.js";
-import type { Rates } from "../../people/rates.js";
+import type { UserRateLimits } from "../../people/user-rate-limits.js";
 import {
   invalidPayload,
   LiveError,
@@ -29,6 +31,8 @@ import { isSilenced } from "../../rules/rights.js";
 import { listedUser, listIn, objectIn, publicUser, traitsOfBadge } from "../../rules/shapes.js";
 import { sizeOfProfile } from "../../rules/shared-reads.js";
 import type { Connection } from "../../socket/connection.js";
+import { requireAllowedName, requireFreeName } from "../../people/names.js";
+import { type GuestPushPorts, GuestPushes, guests } from "./guests.js";
 import {
   type KioskPorts,
   kiosks,
@@ -36,10 +40,11 @@ import {
   type ScreenPorts,
   withoutHiddenRoom,
 } from "./kiosks.js";
+import { ModerationTimer, type ModerationTimerPorts } from "./moderation-timer.js";
 
-/** The ports of searches. */
+/** Ports of user searches. */
 export interface SearchPorts {
-  readonly rates: Rates;
+  readonly rates: UserRateLimits;
 }
 
 interface Search {
@@ -48,11 +53,12 @@ interface Search {
 }
 
 /**
- * The searches for users that are under way. A user has one at a time in this process,
- * over whichever connection: all searches share one thread. They also have a rate.
+ * The running searches for users. Each user may run at most one search at a time in this process,
+ * regardless of the connection, because all searches share one thread. Searches are also
+ * rate-limited.
  */
 export class Searches {
-  readonly #rates: Rates;
+  readonly #rates: UserRateLimits;
   readonly #byUser = new Map<string, Search>();
 
   constructor({ rates }: SearchPorts) {
@@ -60,9 +66,9 @@ export class Searches {
   }
 
   /**
-   * Searches for a connection.
-   * @param search gets a signal that aborts when the connection ends.
-   * @throws {LiveError} if another search of the user is under way, or there were too many.
+   * Runs a search for a connection.
+   * @param search receives a signal that aborts when the connection ends.
+   * @throws {LiveError} if the user is already running a search, or has searched too often.
    */
   async run<T>(connection: Connection, search: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { user } = connection.login!;
@@ -79,7 +85,7 @@ export class Searches {
     }
   }
 
-  /** A connection ended: its search is no longer needed. */
+  /** Aborts the search of a connection that has ended. */
   end(connection: Connection): void {
     const { user } = connection.login!;
     const search = this.#byUser.get(user);
@@ -89,41 +95,44 @@ export class Searches {
   }
 }
 
-// The users that payloads name, and users as callers see them.
+// Users named in payloads, and users as callers see them.
 
-/** How many users one request reads. */
+/** Maximum number of users in a single request. */
 export const MOST = 100;
 
 const UUID = new RegExp(uuid.pattern);
 
 /** A payload that names one user. */
-export type Named = Commands["user.ban"]["payload"];
+export type UserPayload = Commands["user.ban"]["payload"];
 
-/** The ports of the commands about users. */
+/** Ports of the user commands. */
 export interface UserPorts {
   readonly clock: Clock;
-  readonly store: ScreenPorts["store"] & { readonly users: UserStore };
+  readonly store: ScreenPorts["store"] & {
+    readonly users: UserStore;
+    readonly chat: Pick<ChatStore, "send" | "sentBy">;
+  };
   readonly presence: Presence;
   readonly searches: Searches;
-  readonly rates: Pick<Rates, "mayWrite">;
-  /** Makes the user of a connection a member of the rooms that ask for it. It never rejects. */
+  readonly rates: Pick<UserRateLimits, "mayWrite">;
+  /** Makes a connection's user a member of the rooms with forced joins. Never rejects. */
   readonly forceJoins: (connection: Connection) => Promise<void>;
 }
 
-/** A user as the caller sees them. */
-export const shown = ({ ports, may, world }: Context<UserPorts>, user: UserRecord) =>
+/** Returns a user as the caller sees them. */
+export const shown = ({ ports, may, world }: CommandContext<UserPorts>, user: UserRecord) =>
   publicUser(user, world.value, ports.clock.date(), may("user.manage"));
 
-/** What nobody does to themselves: `user.<action>.self`. */
+/** Actions that users cannot apply to themselves: they fail with `user.<action>.self`. */
 type ActionOnOthers = "ban" | "silence" | "reactivate" | "delete" | "block" | "unblock";
 
 /**
- * The user that a payload names.
- * @param action the last word of the action, if it is not for oneself.
+ * Finds the user that a payload names.
+ * @param action the last part of the action's name, if users cannot apply the action to themselves.
  */
 async function userNamed(
-  { ports, connection, me }: Context<UserPorts, Sender>,
-  { id }: Named,
+  { ports, connection, me }: CommandContext<UserPorts, CommandSender>,
+  { id }: UserPayload,
   action?: ActionOnOthers,
 ): Promise<UserRecord> {
   if (action !== undefined && id === me.id) {
@@ -135,10 +144,10 @@ async function userNamed(
   return user;
 }
 
-/** The same, without users who were erased. */
+/** Like {@link userNamed}, but without erased users. */
 async function personNamed(
-  context: Context<UserPorts, Sender>,
-  payload: Named,
+  context: CommandContext<UserPorts, CommandSender>,
+  payload: UserPayload,
   action?: ActionOnOthers,
 ): Promise<UserRecord> {
   const user = await userNamed(context, payload, action);
@@ -147,12 +156,12 @@ async function personNamed(
 }
 
 /**
- * The person that a payload names, for a decision of the caller about them.
+ * Finds the person that a payload names, so that the caller can make a decision about that person.
  * @throws {LiveError} `auth.denied` if the person runs the event with rights that the caller lacks.
  */
 async function subjectNamed(
-  context: Context<UserPorts, Sender>,
-  payload: Named,
+  context: CommandContext<UserPorts, CommandSender>,
+  payload: UserPayload,
   action?: ActionOnOthers,
 ): Promise<UserRecord> {
   const user = await personNamed(context, payload, action);
@@ -163,27 +172,27 @@ async function subjectNamed(
   return user;
 }
 
-/** The first ids that can name a user. */
+/** Returns the valid user ids among the first {@link MOST} values, without duplicates. */
 export const idsIn = (ids: readonly unknown[]): string[] => [
   ...new Set(
     ids.slice(0, MOST).filter((id): id is string => typeof id === "string" && UUID.test(id)),
   ),
 ];
 
-// How users find others: by ids, by lists, and by searches.
+// Finding other users: by id, by list, and by search.
 
 /**
- * How many users are read at a time for the list of all. The store refuses pages that
- * are too large, which this many users cannot be.
+ * Number of users per read for the list of all users. The store rejects pages that are too large,
+ * but this many users always fit.
  */
 const USERS_PER_PAGE = 200;
 
-/** The largest list of all users, in characters of their profiles. */
+/** Maximum size of the list of all users, in characters of their profiles. */
 const MAX_LIST = 8 * 1024 * 1024;
 
 const NONE = { results: [], isLastPage: true };
 
-/** The commands that read users. */
+/** Commands that read users. */
 export const finding: CommandTable<
   "user.fetch" | "user.list" | "user.list.search" | "user.online_status",
   UserPorts
@@ -194,11 +203,11 @@ export const finding: CommandTable<
   "user.online_status": { requires: "world.view", handler: onlineStatus },
 };
 
-/** What `user.list` can list. */
+/** The kinds of users that `user.list` can list. */
 const kinds = ["person", "kiosk", "anonymous"] as const;
 
 async function fetchUsers(
-  context: Context<UserPorts>,
+  context: CommandContext<UserPorts>,
   { id, ids, pretalx_ids }: Commands["user.fetch"]["payload"],
 ) {
   const { ports, connection } = context;
@@ -226,7 +235,7 @@ async function fetchUsers(
   return withoutHiddenRoom(context, user, shown(context, user));
 }
 
-async function list(context: Context<UserPorts>, payload: Commands["user.list"]["payload"]) {
+async function list(context: CommandContext<UserPorts>, payload: Commands["user.list"]["payload"]) {
   const { ports, connection, may } = context;
   const { type = "person", include_banned = true } = payload ?? {};
   const kind = kinds.find((known) => known === type);
@@ -253,7 +262,7 @@ async function list(context: Context<UserPorts>, payload: Commands["user.list"][
 }
 
 async function search(
-  context: Context<UserPorts>,
+  context: CommandContext<UserPorts>,
   payload: Commands["user.list.search"]["payload"],
 ) {
   const { ports, connection, world, may } = context;
@@ -282,16 +291,19 @@ async function search(
   );
   if (users.length === 0) return NONE;
   const rows = users.map((user) => listedUser(user, world.value, ports.clock.date(), admin));
-  // Within a page, the first ones.
+  // Active users come first, but only within a page.
   rows.sort((a, b) => Number(a.inactive) - Number(b.inactive));
   return { results: rows, isLastPage: page * pageSize >= count };
 }
 
-/** A number, or its text; 0 for anything else, which REST stores as well. */
+/**
+ * Parses a number or a numeric string. Returns 0 for any other type, because REST accepts any value
+ * for this parameter.
+ */
 const numberIn = (value: unknown): number =>
   typeof value === "number" || typeof value === "string" ? Number(value) : 0;
 
-/** The ids of the fields of profiles that may be searched. */
+/** Returns the ids of the searchable profile fields. */
 const searchableFields = (fields: readonly unknown[]): string[] =>
   fields.flatMap((field) => {
     const { id, searchable } = (field ?? {}) as Record<string, unknown>;
@@ -299,7 +311,7 @@ const searchableFields = (fields: readonly unknown[]): string[] =>
   });
 
 async function onlineStatus(
-  { ports, connection }: Context<UserPorts>,
+  { ports, connection }: CommandContext<UserPorts>,
   { ids }: Commands["user.online_status"]["payload"],
 ) {
   return Object.fromEntries(
@@ -307,41 +319,105 @@ async function onlineStatus(
   );
 }
 
-// What users decide about others: moderators about all, and each user about whom they block.
+// Decisions about other users: moderators decide about everyone, and each user decides whom to
+// block.
 
-/** What moderators decide about users. */
+/** Commands for moderating users. */
 export const moderation: CommandTable<
   "user.ban" | "user.silence" | "user.reactivate",
   UserPorts,
-  Sender
+  CommandSender
 > = {
-  "user.ban": { requires: "user.manage", handler: moderate("banned", "ban") },
-  "user.silence": { requires: "user.manage", handler: moderate("silenced", "silence") },
-  "user.reactivate": { requires: "user.manage", handler: moderate("", "reactivate") },
+  "user.ban": { requires: "user.manage", handler: ban },
+  "user.silence": { requires: "user.manage", handler: silence },
+  "user.reactivate": { requires: "user.manage", handler: reactivate },
 };
 
-/** What users decide about each other, moderation included. */
+/** Commands for decisions about other users, including moderation. */
 const decisions: CommandTable<
-  keyof typeof moderation | "user.delete" | "user.block" | "user.unblock" | "user.list.blocked",
+  | keyof typeof moderation
+  | "user.messages.delete"
+  | "user.delete"
+  | "user.block"
+  | "user.unblock"
+  | "user.list.blocked",
   UserPorts
 > = {
   ...moderation,
+  "user.messages.delete": { requires: "user.manage", handler: deleteMessages },
   "user.delete": { requires: "user.delete", handler: erase },
   "user.block": { requires: "login", handler: block },
   "user.unblock": { requires: "login", handler: unblock },
   "user.list.blocked": { requires: "login", handler: listBlocked },
 };
 
-function moderate(state: UserRecord["moderation_state"], action: ActionOnOthers) {
-  return async (context: Context<UserPorts, Sender>, payload: Named) => {
-    const { id } = await subjectNamed(context, payload, action);
-    const { ports, connection } = context;
-    await ports.store.users.moderate(connection.world, id, state, connection.author);
-    return {};
-  };
+const HOUR_MS = 60 * 60 * 1000;
+
+async function ban(
+  context: CommandContext<UserPorts, CommandSender>,
+  payload: Commands["user.ban"]["payload"],
+) {
+  const { id } = await subjectNamed(context, payload, "ban");
+  const { ports, connection } = context;
+  const { users } = ports.store;
+  const { network } = payload;
+  const until = network === undefined ? undefined : ports.clock.date() + network * HOUR_MS;
+  const decision = { state: "banned", networkUntil: until } as const;
+  await users.moderate(connection.world, id, decision, connection.author);
+  if (until === undefined) return {};
+  return { network: (await users.networkBan(connection.world, id)) !== undefined };
 }
 
-async function erase(context: Context<UserPorts>, payload: Named) {
+async function silence(
+  context: CommandContext<UserPorts, CommandSender>,
+  payload: Commands["user.silence"]["payload"],
+) {
+  const until = payload.until == null ? undefined : Date.parse(payload.until);
+  const { ports, connection } = context;
+  if (until !== undefined && !(until > ports.clock.date())) {
+    throw invalidPayload({ until: ["Must be in the future."] });
+  }
+  const { id } = await subjectNamed(context, payload, "silence");
+  const decision = { state: "silenced", until } as const;
+  await ports.store.users.moderate(connection.world, id, decision, connection.author);
+  return {};
+}
+
+async function reactivate(context: CommandContext<UserPorts, CommandSender>, payload: UserPayload) {
+  const { id } = await subjectNamed(context, payload, "reactivate");
+  const { ports, connection } = context;
+  await ports.store.users.moderate(connection.world, id, "", connection.author);
+  return {};
+}
+
+/** Deletes a user's messages one by one, as a moderator would, so that every open page follows. */
+async function deleteMessages(context: CommandContext<UserPorts>, payload: UserPayload) {
+  const { id } = await subjectNamed(context, payload);
+  const { ports, connection, me } = context;
+  const { chat } = ports.store;
+  const { world, author } = connection;
+  let deleted = 0;
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const slice: {
+      next: number | undefined;
+      messages: readonly { id: number; channel: string }[];
+    } = await chat.sentBy(world, id, after);
+    for (const { id: replaces, channel } of slice.messages) {
+      const draft = { sender: me.id, content: { type: "deleted" }, replaces } as const;
+      try {
+        await chat.send(world, channel, { ...draft, moderates: true, volatile: true }, author);
+        deleted++;
+      } catch (error) {
+        // The message or its room has just been deleted.
+        if (!(error instanceof StoreError) || error.problem !== "absent") throw error;
+      }
+    }
+    after = slice.next;
+  }
+  return { deleted };
+}
+
+async function erase(context: CommandContext<UserPorts>, payload: UserPayload) {
   const { id } = await subjectNamed(context, payload, "delete");
   const { ports, connection } = context;
   const name = { user_id: id };
@@ -349,44 +425,44 @@ async function erase(context: Context<UserPorts>, payload: Named) {
   return {};
 }
 
-async function block(context: Context<UserPorts>, payload: Named) {
+async function block(context: CommandContext<UserPorts>, payload: UserPayload) {
   const { id } = await personNamed(context, payload, "block");
   const { ports, connection, me } = context;
   await ports.store.users.block(connection.world, me.id, id, connection.author);
   return {};
 }
 
-async function unblock(context: Context<UserPorts>, payload: Named) {
+async function unblock(context: CommandContext<UserPorts>, payload: UserPayload) {
   const { id } = await personNamed(context, payload, "unblock");
   const { ports, connection, me } = context;
   await ports.store.users.unblock(connection.world, me.id, id, connection.author);
   return {};
 }
 
-async function listBlocked(context: Context<UserPorts>) {
+async function listBlocked(context: CommandContext<UserPorts>) {
   const { ports, connection, me } = context;
   const blocked = await ports.store.users.blocked(connection.world, me.id);
   return { users: blocked.map((user) => shown(context, user)) };
 }
 
-/** The ports of the command about web push. */
+/** Ports of the web push command. */
 export interface WebPushPorts {
   readonly clock: Clock;
   readonly store: { readonly push: PushStore };
-  readonly rates: Pick<Rates, "maySubscribe">;
-  /** What is wrong with an address that a user names; undefined if requests may go there. */
+  readonly rates: Pick<UserRateLimits, "maySubscribe">;
+  /** Returns what is wrong with a URL that a user submitted, or undefined if requests may be sent to that URL. */
   readonly addressFault: (url: string) => Promise<string | undefined>;
 }
 
-/** Messages to browsers whose page is closed. */
+/** The command for web push, which reaches browsers whose page is closed. */
 export const webPush: CommandTable<
   Extract<keyof Commands, `user.web_push.${string}`>,
   WebPushPorts
 > = { "user.web_push.subscribe": { requires: "world.view", handler: subscribe } };
 
 async function subscribe(
-  { ports, connection, me }: Context<WebPushPorts>,
-  { subscription }: Commands["user.web_push.subscribe"]["payload"],
+  { ports, connection, me }: CommandContext<WebPushPorts>,
+  { subscription, moderation = false }: Commands["user.web_push.subscribe"]["payload"],
 ) {
   const { endpoint, keys } = subscription;
   const { p256dh, auth } = keys;
@@ -398,27 +474,30 @@ async function subscribe(
   await ports.store.push.subscribe(
     connection.world,
     me.id,
-    { endpoint, p256dh, auth },
+    { endpoint, p256dh, auth, moderation },
     ports.clock.date(),
   );
   return {};
 }
 
-/** What is wrong with a key of a browser (RFC 8291). @param size in bytes. */
+/**
+ * Returns the faults of a browser's key (RFC 8291), by field path; empty if there are none.
+ * @param size required size of the key, in bytes.
+ */
 function faultIn(name: "p256dh" | "auth", text: string, size: number) {
   const bytes = Buffer.from(text, "base64url");
   const isKey = bytes.length === size && (name === "auth" || isPoint(bytes));
-  return isKey ? {} : { [`subscription.keys.${name}`]: ["Is no key of a browser."] };
+  return isKey ? {} : { [`subscription.keys.${name}`]: ["Is not a browser's key."] };
 }
 
-/** The largest client state, in bytes of JSON. */
+/** Maximum size of a client state, in bytes of JSON. */
 const MAX_CLIENT_STATE = 32 * 1024;
 
-/** The users of a world, and their moderation. */
+/** Commands for a world's users and their moderation. */
 export const users: CommandTable<
   Exclude<
     Extract<keyof Commands, `user.${string}` | `exhibition.${string}`>,
-    `user.kiosk.${string}` | `user.web_push.${string}`
+    `user.kiosk.${string}` | `user.web_push.${string}` | "user.report"
   >,
   UserPorts
 > = {
@@ -432,7 +511,7 @@ export const users: CommandTable<
   },
 };
 
-/** Refuses values that are too large to be stored. */
+/** Rejects values that are too large to store. */
 function boundSize(fields: Record<string, [value: unknown, most: number]>): void {
   const faults: Faults = {};
   for (const [name, [value, most]] of Object.entries(fields)) {
@@ -443,23 +522,27 @@ function boundSize(fields: Record<string, [value: unknown, most: number]>): void
 }
 
 async function update(
-  { ports, connection, login, me }: Context<UserPorts>,
+  { ports, connection, login, me, world }: CommandContext<UserPorts>,
   { profile, client_state }: Commands["user.update"]["payload"],
 ) {
-  // All people in the rooms of a silenced user would read the new name.
+  // Everyone in a silenced user's rooms would see the new name.
   if (profile && (isSilenced(me) || login.scope)) throw worldDenied();
   boundSize({ profile: [profile, MAX_PROFILE], client_state: [client_state, MAX_CLIENT_STATE] });
   const changes = { ...(profile && { profile }), ...(client_state && { client_state }) };
   const size = Buffer.byteLength(JSON.stringify(changes));
   if (!ports.rates.mayWrite(connection, size)) throw rateLimited();
   const { users } = ports.store;
+  if (profile) {
+    requireAllowedName(world.value, { profile, me });
+    await requireFreeName(users, world.value, { identity: login, profile, me });
+  }
   await users.update(connection.world, me.id, changes, connection.author);
   connection.loop.afterAnswer(() => ports.forceJoins(connection));
   return {};
 }
 
 async function updateOther(
-  context: Context<UserPorts>,
+  context: CommandContext<UserPorts>,
   payload: Commands["user.admin.update"]["payload"],
 ) {
   const { profile, pretalx_id, client_state } = payload;
@@ -469,26 +552,42 @@ async function updateOther(
   const { id } = user;
   const isScreen = kindOf(user) === "kiosk";
   if (profile && isScreen) await requireSeen(context, { profile });
+  if (profile) requireAllowedName(context.world.value, { profile, me: user });
   const changes = {
     ...(profile && { profile }),
     ...(client_state && isScreen && { client_state }),
     ...(pretalx_id !== undefined && { pretalx_id }),
   };
-  // Every connection of the user gets the push, also this one.
+  // Omits the connection from the author: if callers change their own user, their connection is
+  // pushed the change like all other connections of that user.
   const { connection: _, ...by } = connection.author;
   await ports.store.users.update(connection.world, id, changes, by);
   return {};
 }
 
-/** The people of a world. */
+/** Creates the module for the people in a world. */
 export function userModule(
-  ports: Omit<UserPorts, "searches"> & SearchPorts & KioskPorts & WebPushPorts,
+  ports: Omit<UserPorts, "searches"> &
+    SearchPorts &
+    KioskPorts &
+    WebPushPorts &
+    GuestPushPorts &
+    ModerationTimerPorts,
 ) {
   const searches = new Searches(ports);
+  const timer = new ModerationTimer(ports);
+  const waiting = new GuestPushes(ports);
   return {
-    bound: bind({ ...users, ...kiosks, ...webPush }, { ...ports, searches }),
-    // Clients of Venueless expect these.
+    bound: bind({ ...users, ...kiosks, ...webPush, ...guests }, { ...ports, searches }),
+    /** Tells managers of users about guests who wait. */
+    onEntry: waiting.handlers,
+    /** Ends silences by themselves. */
+    onModeration: timer.handlers,
+    enter: async (world: string) => timer.watch(world),
+    forget: (world: string) => timer.unwatch(world),
+    stop: () => timer.close(),
+    // Clients of Venueless expect these fields.
     entrance: async () => () => ({ exhibition: { exhibitors: [], contact_requests: [] } }),
     leave: (connection: Connection) => searches.end(connection),
-  } satisfies LiveModule;
+  } satisfies LiveModule & { onModeration: EntryHandlers };
 }

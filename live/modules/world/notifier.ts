@@ -1,48 +1,55 @@
-import type { InviteStore } from "../../../db/contract/invite-store.js";
-import type { UserStore, WorldStore } from "../../../db/contract/store.js";
+import type { InvitationStore } from "../../../db/contract/invitation-store.js";
+import { isGone, type Store, type UserStore, type WorldStore } from "../../../db/contract/store.js";
+import { changesGrant, endOf } from "../../../db/rules/invitation-rows.js";
+import type { ProgramStore } from "../../../db/contract/program-store.js";
+import { speakersAtDoor } from "../../../db/rules/doors.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Scope } from "../../../schemas/plain/permissions.js";
 import type { PermissionConfig } from "../../../schemas/rules.js";
 import type { World } from "../../../schemas/worlds.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { FrameFor, Pushes, Send, PushTask } from "../../delivery/push.js";
+import type { FrameFor, PushPipeline, Send, PushTask } from "../../delivery/push.js";
 import type { EntryHandlers } from "../../module.js";
 import type { Gathering, Hub } from "../../people/hub.js";
 import { encoded } from "../../rules/encoding.js";
 import { isInvited, mayInRoom } from "../../rules/rights.js";
 import { objectIn, ownUser, publicUser, scheduleOf } from "../../rules/shapes.js";
 import { oncePer } from "../../rules/shared-reads.js";
-import type { WorldState, WorldStates } from "../../rules/world-state.js";
+import type { LiveWorldState, WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import {
+  applyInvitation,
   applyModeration,
-  isGone,
   reasonToEnd,
   type RightsFrame,
-  throwOut,
+  endWithError,
 } from "../../socket/endings.js";
 import { pushFrame, textFrame } from "../../socket/frame.js";
+import { PhaseTimer } from "./phase-timer.js";
 import { WorldPushes, type WorldPushPorts } from "./world-pushes.js";
 
-/** What telling of a world needs. */
+/** Ports of the notifier. */
 export interface NotifierPorts extends WorldPushPorts {
   readonly store: EnforcementPorts["store"] & { readonly worlds: WorldStore };
 }
 
 /**
- * Tells people what changed. Every change comes here as an event, whether it was
- * made by REST, by a command or over a websocket, in this process or in another.
+ * Notifies people of changes. Every change arrives as an event, whether it was made over REST, by a
+ * command-line tool or over a websocket, in this process or in another.
  */
 export class Notifier {
   readonly #ports: NotifierPorts;
-  /** The worlds with a change to send, and whether it goes to all clients. Else only to those that asked for changes. */
+  /**
+   * The worlds with a pending change: true if the change goes to all clients, false if it goes only
+   * to clients that requested changes at login.
+   */
   readonly #pending = new Map<string, boolean>();
-  /** Where the schedule of each world is, as it was pushed last; as JSON once it was read. */
+  /** The schedule location last pushed for each world, as JSON once it has been read. */
   readonly #pretalx = new Map<string, { text?: string }>();
   readonly #pushes: WorldPushes;
   readonly #enforcement: Enforcement;
+  readonly #phases: PhaseTimer;
 
-  /** What it does with each entry. */
   readonly handlers: EntryHandlers;
 
   constructor(ports: NotifierPorts) {
@@ -52,10 +59,19 @@ export class Notifier {
       ...ports,
       rightsFrame: (...args) => this.frameFor(...args),
     });
+    const checkSoon = ({ world }: { world: string }) =>
+      this.#ifSeen(world, () => this.#checkSoon(world));
+    this.#phases = new PhaseTimer(ports, (world) => checkSoon({ world }));
     const refresh = ({ world }: { world: string }) =>
-      this.#changed(world, () => this.#refresh(world));
+      this.#changed(world, () => {
+        this.#phases.look(world);
+        this.#refresh(world);
+      });
     const moderated = ({ world, user }: { world: string; user: string }) =>
       this.#moderated(world, user);
+    const invited: EntryHandlers["invitation.updated"] = (entry) => {
+      if (changesGrant(entry)) this.#invited(entry);
+    };
     this.handlers = {
       "world.created": refresh,
       "world.updated": refresh,
@@ -78,16 +94,25 @@ export class Notifier {
         this.#ifSeen(world, () => {
           this.#userUpdated(world, user, by.connection);
           const own = [...this.#ports.hub.of(world, user)];
-          // A screen may have to show another room.
+          // A screen may have to show a different room.
           const isScreen = own.some(({ login }) => login?.scope);
-          if (isScreen) this.#enforcement.compare(world, own);
+          if (isScreen) this.#enforcement.recheckUsers(world, own);
         }),
       "user.moderated": moderated,
       "user.erased": moderated,
+      "invitation.updated": invited,
+      "invitation.deleted": invited,
+      // A speaker may enter when others may not.
+      "speaker.updated": checkSoon,
+      "speaker.deleted": checkSoon,
+      "program.imported": checkSoon,
     };
   }
 
-  /** Rights first: what the process knows of the world is old from here on. */
+  /**
+   * Handles a change to a world: first invalidates the world's cached state, which determines
+   * rights and is now stale.
+   */
   #changed(world: string, tell: () => void): void {
     this.#ports.states.forget(world);
     this.#ifSeen(world, tell);
@@ -99,42 +124,64 @@ export class Notifier {
 
   #moderated(world: string, user: string): void {
     this.#ifSeen(world, () =>
-      this.#enforcement.compare(world, [...this.#ports.hub.of(world, user)]),
+      this.#enforcement.recheckUsers(world, [...this.#ports.hub.of(world, user)]),
     );
   }
 
-  /** Tells everybody of a world that it has changed, soon. */
+  #invited({ world, invitation }: { world: string; invitation: string }): void {
+    this.#ifSeen(world, () => {
+      const own = [...this.#ports.hub.in(world)].filter(
+        ({ login }) => login?.identity.invitation?.id === invitation,
+      );
+      if (own.length > 0) this.#enforcement.recheckInvitation(world, invitation, own);
+    });
+  }
+
+  /** Schedules a check of who may stay in a world. */
+  #checkSoon(world: string): void {
+    const check = () => this.#enforcement.checkRights(world);
+    const options = { interval: COALESCED, collects: true };
+    this.#ports.outboxes.at(world).later("access", check, options);
+  }
+
+  /**
+   * Schedules a push of a changed world's state to everyone in that world.
+   * @param forAll whether the push also goes to clients that did not request changes at login.
+   */
   #refresh(world: string, forAll = true): void {
     this.#pending.set(world, forAll || (this.#pending.get(world) ?? false));
     const send = () => {
       const toAll = this.#pending.get(world)!;
       this.#pending.delete(world);
       this.#enforcement.checkRights(world);
-      const tell: PushTask = (send, _, people) => this.#tell(world, toAll, send, people);
+      const tell: PushTask = (send, _, people) => this.#notify(world, toAll, send, people);
       this.#ports.pushes.push({ world }, tell);
     };
     const options = { interval: COALESCED, collects: true };
     this.#ports.outboxes.at(world).later("world", send, options);
   }
 
-  async #tell(world: string, forAll: boolean, send: Send, people: Gathering): Promise<void> {
+  async #notify(world: string, forAll: boolean, send: Send, people: Gathering): Promise<void> {
     const state = await this.#ports.states.get(world);
     if (!state) return;
     await this.#pushes.send(state, [...people.all], forAll);
-    if (forAll) await this.#tellSchedule(world, state, send);
+    if (forAll) await this.#pushPretalx(world, state, send);
   }
 
-  /** The push that brings a connection its new rights; undefined for none. */
-  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+  /** Returns the push that notifies a connection of its new rights, or undefined if no push is needed. */
+  frameFor(connection: Connection, state: LiveWorldState): Buffer | undefined {
     return this.#pushes.frameFor(connection, state);
   }
 
-  /** Tells a connection soon what its user may do now, and what was lost meanwhile. */
-  tellSoon(connection: Connection): void {
+  /**
+   * Schedules a push of the current rights of a connection's user. The push also covers rights that
+   * were lost temporarily.
+   */
+  notifySoon(connection: Connection): void {
     this.#pushes.sendSoon(connection);
   }
 
-  async #tellSchedule(world: string, state: WorldState, send: Send): Promise<void> {
+  async #pushPretalx(world: string, state: LiveWorldState, send: Send): Promise<void> {
     const pretalx = pretalxOf(state.world.value);
     const told = this.#pretalx.get(world);
     if (told?.text === undefined || told.text === pretalx.text) return;
@@ -158,12 +205,12 @@ export class Notifier {
     };
     this.#ports.pushes.push({ world }, async (send) => {
       await send(frameFor);
-      // Its place in the order may be another one.
+      // The room's position may differ from the position that `room.create` implies.
       this.#refresh(world, false);
     });
   }
 
-  /** A room has other schedule data now, by itself or by its sessions. */
+  /** Pushes a room's new schedule data, whether it was set directly or follows from the room's sessions. */
   scheduled(world: string, room: string): void {
     this.#changed(world, () => this.#pushSchedule(world, room));
   }
@@ -179,12 +226,13 @@ export class Notifier {
       const inRoom = [...people.inRoom(id)];
       await pushes.walk(state, inRoom, (_, view) => (view.sees(id) ? frame : undefined));
       this.#pushes.scheduled(inRoom, id, schedule_data);
-      // Connections elsewhere get it only if they asked for all changes.
+      // Connections outside the room receive the schedule data only if their clients requested
+      // changes at login.
       this.#refresh(world, false);
     });
   }
 
-  /** @param rules that the room had: only users who saw it get the push. */
+  /** @param rules the room's last rules: only users who could see the room receive the push. */
   #deleted(world: string, id: string, rules: PermissionConfig): void {
     const { arrivals, pushes } = this.#ports;
     const room = { id, permission_config: rules };
@@ -192,7 +240,8 @@ export class Notifier {
     const frameFor: FrameFor = (connection, { state }) => {
       const { login } = connection;
       const sees = mayInRoom(login!, "room.view", state.world.value, room);
-      // Others lost the right to see it: the next change of the world says that it is gone.
+      // Other users had already lost the right to see the room. Their clients learn from the
+      // world's next push that the room is gone.
       if (!sees) return undefined;
       this.#pushes.pushed(connection, id, undefined);
       return frame;
@@ -213,7 +262,7 @@ export class Notifier {
       let frame: Buffer | undefined;
       await send((connection, { state }) => {
         if (connection.id === by) return undefined;
-        // Only the user itself writes its client state.
+        // The client state is sent only if users changed it themselves over a connection.
         const shape = by === undefined ? publicUser : ownUser;
         const sent = shape(user, state.world.value, clock.date());
         return (frame ??= pushFrame("user.updated", sent));
@@ -222,14 +271,21 @@ export class Notifier {
     pushes.push({ world, user: id }, tell, { queue: world });
   }
 
-  /** The last connection of a world has ended. */
+  /** Drops the state of a world whose last connection has ended. */
   unwatch(world: string): void {
     this.#pretalx.delete(world);
+    this.#phases.unwatch(world);
     this.#pushes.forget(world);
   }
 
-  /** Watches a world with connections. */
+  /** Stops all timers. */
+  stop(): void {
+    this.#phases.close();
+  }
+
+  /** Starts watching a world that has connections. */
   async watch(world: string): Promise<void> {
+    this.#phases.watch(world);
     const told = this.#pretalx.get(world) ?? {};
     this.#pretalx.set(world, told);
     if (told.text !== undefined) return;
@@ -238,37 +294,43 @@ export class Notifier {
   }
 }
 
-/** Where the schedule of a world is. */
+/** Returns the location of a world's schedule. */
 const pretalxOf = oncePer(({ config }: World) => encoded(objectIn(config, "pretalx") ?? {}));
 
 /**
- * Changes of a world are looked at and sent together, at most once in this time, in milliseconds.
- * A second full of changes then makes four pushes, the last change included.
+ * Changes to a world are checked and sent in batches, at most once per this interval, in
+ * milliseconds. Continuous changes over one second therefore cause four pushes, including the push
+ * for the last change.
  */
 export const COALESCED = 300;
 
-/** Names one comparison of users with the store. */
+/** Identifies one comparison of users with the store. */
 type Comparison = object;
 
-/** The ports of the enforcement of rights. */
+/** Ports for enforcing rights. */
 interface EnforcementPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly outboxes: Outboxes;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
   readonly states: WorldStates;
-  readonly store: { readonly users: UserStore; readonly invites: InviteStore };
-  /** The push that brings a connection its new rights; undefined for none. */
+  readonly store: {
+    readonly users: UserStore;
+    readonly invites: Store["invites"];
+    readonly invitations: Pick<InvitationStore, "standing">;
+    readonly program: Pick<ProgramStore, "get">;
+  };
+  /** Builds the push that notifies a connection of its new rights, or returns undefined if no push is needed. */
   readonly rightsFrame: RightsFrame;
 }
 
 /**
- * Takes from connections what their users may not have any more, in the queue of the world, so
- * before all pushes that come later. If the store is slow, their pushes wait.
+ * Revokes the rights that connected users have lost. Runs in the world's queue, and therefore
+ * before all later pushes. If the store is slow, pushes to the affected users wait.
  */
 class Enforcement {
   readonly #ports: EnforcementPorts;
-  /** The last comparison of each connection's user that was asked for. */
+  /** The comparison last requested for each connection's user. */
   readonly #compared = new WeakMap<Connection, Comparison>();
 
   constructor(ports: EnforcementPorts) {
@@ -276,8 +338,8 @@ class Enforcement {
   }
 
   /**
-   * Pushes nothing to these connections until all that is in the queue of their world has ended.
-   * @param since when their users may have lost a right.
+   * Holds pushes to connections in a world until everything in the world's queue has run.
+   * @param since the earliest time at which the connections' users may have lost a right.
    */
   #hold(world: string, connections: Iterable<Connection>, since: number): void {
     const ended = this.#ports.outboxes.ended(world);
@@ -286,8 +348,9 @@ class Enforcement {
   }
 
   /**
-   * Before any later push of a world, each connection notes the rights that its user has lost,
-   * or ends. If that takes long, nothing is pushed until then.
+   * Makes each connection in a world record the rights that its user has lost, or ends the
+   * connection, before any later push. If the check takes too long, pushes are held until the check
+   * is done.
    */
   checkRights(world: string): void {
     const { clock, outboxes, hub } = this.#ports;
@@ -302,25 +365,48 @@ class Enforcement {
   }
 
   async #checkLogins(world: string, people: Gathering): Promise<void> {
-    const { clock, pushes, states } = this.#ports;
+    const { clock, pushes, states, store } = this.#ports;
     const state = await states.get(world);
+    const now = clock.date();
+    const speakers = await speakersAtDoor(store.program, state?.world.value, now);
     const connections = [...people.all];
     const uninvited = await this.#uninvited(world, state, connections);
-    await pushes.each(connections, (connection, { identity, scope }) => {
+    const ended = await this.#endedWithEvent(world, state, connections);
+    await pushes.each(connections, (connection, login) => {
       const reason =
-        reasonToEnd(identity, state?.world, clock.date(), scope) ??
-        (uninvited.has(scope) ? "auth.invalid_token" : undefined);
-      if (reason) throwOut(connection, reason);
-      // What waits in the connection may have become too old to be sent.
+        reasonToEnd(login, state?.world, clock.date(), speakers) ??
+        (uninvited.has(login.scope) ? "auth.invalid_token" : undefined) ??
+        (ended.has(login.identity.invitation?.id) ? "auth.expired_token" : undefined);
+      if (reason) endWithError(connection, reason);
+      // Records lost rights. Held pushes that relied on these rights may by now be too old to be
+      // sent.
       else connection.viewOf(state!);
       return undefined;
     });
   }
 
-  /** The scopes of connections whose links have ended. */
+  /** Returns the invitations of connections that have ended because the event's end has moved. */
+  async #endedWithEvent(
+    world: string,
+    state: LiveWorldState | undefined,
+    connections: readonly Connection[],
+  ): Promise<ReadonlySet<string | undefined>> {
+    const { clock, store } = this.#ports;
+    const ended = new Set<string | undefined>();
+    const end = state && endOf({ ends: "event", expires_at: null }, state.world.value.config);
+    if (!end || end > clock.date()) return ended;
+    for (const id of new Set(connections.map(({ login }) => login?.identity.invitation?.id))) {
+      if (id === undefined) continue;
+      const standing = await store.invitations.standing(world, id);
+      if (standing?.ends === "event") ended.add(id);
+    }
+    return ended;
+  }
+
+  /** Returns the scopes of connections whose links are no longer valid. */
   async #uninvited(
     world: string,
-    state: WorldState | undefined,
+    state: LiveWorldState | undefined,
     connections: readonly Connection[],
   ): Promise<ReadonlySet<Scope | undefined>> {
     const scopes = new Set(connections.map(({ login }) => login?.scope));
@@ -342,10 +428,10 @@ class Enforcement {
   }
 
   /**
-   * Compares the users of connections with the store. Until then nothing is pushed to
-   * them: banned users get nothing that was sent after that.
+   * Compares the users of connections with the store. Until the comparison is done, pushes to these
+   * users are held, so that banned users receive nothing sent after the ban.
    */
-  compare(world: string, connections: Connection[]): void {
+  recheckUsers(world: string, connections: Connection[]): void {
     const { clock, outboxes } = this.#ports;
     const comparison: Comparison = {};
     for (const connection of connections) {
@@ -359,8 +445,30 @@ class Enforcement {
   }
 
   /**
-   * Makes connections of users who were banned, silenced or erased load everything again.
-   * @param isLast whether no later entry is about the user of a connection.
+   * Ends the connections of an invitation that no longer stands, and makes clients log in again if
+   * it grants something else. Until that is done, pushes to these connections are held.
+   */
+  recheckInvitation(world: string, id: string, connections: Connection[]): void {
+    const { clock, outboxes, states, store } = this.#ports;
+    const check = async () => {
+      const standing = await store.invitations.standing(world, id);
+      const state = await states.get(world);
+      for (const connection of connections) {
+        const { login } = connection;
+        // The login may have failed while the store was read.
+        if (!login) continue;
+        if (state) applyInvitation(connection, login, standing, state.world.value, clock.date());
+        else endWithError(connection, "world.unknown_world");
+      }
+    };
+    const isOver = () => connections.every(({ ended }) => ended);
+    outboxes.at(world).enforce(check, () => {}, isOver);
+    this.#hold(world, connections, clock.now());
+  }
+
+  /**
+   * Makes the connections of banned, silenced or erased users reload everything.
+   * @param isLast whether no later entry concerns the connection's user.
    */
   async #compareNow(
     world: string,
@@ -373,7 +481,7 @@ class Enforcement {
     });
     const ids = [...new Set(logins.map(({ login }) => login.user))];
     const users = await this.#ports.store.users.getMany(world, ids);
-    // A ban counts also while the rooms cannot be read.
+    // A ban takes effect even if the rooms cannot be read.
     let fault: { error: unknown } | undefined;
     const reading = this.#ports.states.get(world);
     const state = await reading.catch((error: unknown) => {
@@ -382,15 +490,15 @@ class Enforcement {
     });
     const byId = new Map(users.map((user) => [user.id, user]));
     for (const { connection, login } of logins) {
-      // The login may have failed meanwhile.
+      // The login may have failed while the store was read.
       if (connection.login !== login) continue;
       const user = byId.get(login.user);
-      // An entry that came while the store was read may be a ban: its own comparison
-      // says what holds, and until then the user gets nothing.
+      // An entry that arrived during the read may be a ban. The check that it triggers decides,
+      // and until then the user receives nothing.
       if (!isGone(user) && !isLast(connection)) continue;
       applyModeration(connection, user, state, this.#ports.rightsFrame);
     }
-    // What needs the state is done when it can be read.
+    // The part of the comparison that needs the state is retried until the state can be read.
     if (fault) throw fault.error;
   }
 }

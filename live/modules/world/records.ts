@@ -4,7 +4,7 @@ import {
   kinds,
   parseReport,
   type ProvenBy,
-  type Report,
+  type ReportRequest,
   type ReportName,
   reportNames,
   resultOf,
@@ -15,17 +15,17 @@ import type { Clock, Random } from "../../../db/runtime.js";
 import { signToken } from "../../../db/world-management.js";
 import type { Commands } from "../../../schemas/live/index.js";
 import { linkTo } from "../../../schemas/plain/links.js";
-import { firstOf } from "../../../schemas/plain/texts.js";
+import { truncate } from "../../../schemas/plain/texts.js";
 import type { World } from "../../../schemas/worlds.js";
-import type { CommandTable, Context } from "../../module.js";
+import type { CommandTable, CommandContext } from "../../module.js";
 import { invalidPayload, unknownRoom, worldDenied } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 
-/** The ports of the commands about a whole event. */
+/** The ports of the commands for login links, the audit and reports. */
 export interface RecordPorts {
   readonly clock: Clock;
   readonly random: Random;
-  /** The part of an address that holds a report and the rights of the person who asked. */
+  /** Seals a report request, along with the requester's rights, into a segment of a URL. */
   readonly sealReport: (
     world: World,
     report: SealedReport & { readonly key?: ProvenBy | undefined },
@@ -46,7 +46,7 @@ const reports = Object.fromEntries(
   ]),
 ) as unknown as Pick<CommandTable<Generate, RecordPorts>, Generate>;
 
-/** Links for people, the audit, and the results of an event. */
+/** Commands for login links, the audit, and an event's reports. */
 export const records: CommandTable<
   "world.tokens.generate" | "world.auditlog.list" | "world.report.status" | Generate,
   RecordPorts
@@ -58,7 +58,7 @@ export const records: CommandTable<
 };
 
 async function tokens(
-  { ports, connection, world }: Context<RecordPorts>,
+  { ports, connection, world }: CommandContext<RecordPorts>,
   { number, traits, days, long }: Commands["world.tokens.generate"]["payload"],
 ) {
   const results: string[] = [];
@@ -79,17 +79,17 @@ async function tokens(
   return { results };
 }
 
-/** How many entries the audit shows, and in how many characters at most: older ones are left out. */
+/** Maximum number of audit entries shown, and their maximum total size, in characters. Older entries are omitted. */
 const MAX_AUDIT_ENTRIES = 1000;
 const MAX_AUDIT_CHARACTERS = 8 * 1024 * 1024;
 
-/** How many users are read at once. */
+/** Number of users per read. */
 const USERS_PER_READ = 200;
 
-/** How much of a name is shown, in characters. */
+/** Maximum length of a user's name in the audit, in characters. */
 const MAX_NAME = 200;
 
-async function auditLog({ ports, connection }: Context<RecordPorts>) {
+async function auditLog({ ports, connection }: CommandContext<RecordPorts>) {
   const { audit, users } = ports.store;
   const { entries } = await audit.list(connection.world, { page: 1, pageSize: MAX_AUDIT_ENTRIES });
   const ids = [...new Set(entries.flatMap(({ by }) => by.user ?? []))];
@@ -98,7 +98,7 @@ async function auditLog({ ports, connection }: Context<RecordPorts>) {
     const some = ids.slice(from, from + USERS_PER_READ);
     for (const user of await users.getMany(connection.world, some)) {
       const name = user.profile?.display_name;
-      const shown = typeof name === "string" ? firstOf(name, MAX_NAME) : null;
+      const shown = typeof name === "string" ? truncate(name, MAX_NAME) : null;
       const profile = shown === null ? {} : { display_name: shown };
       people.set(user.id, { id: user.id, profile, deleted: user.deleted });
     }
@@ -128,7 +128,7 @@ const shownEntry = (
 });
 
 function generate(name: ReportName) {
-  return async (context: Context<RecordPorts>, payload: Commands[Generate]["payload"]) => {
+  return async (context: CommandContext<RecordPorts>, payload: Commands[Generate]["payload"]) => {
     const { format = "csv", room, channel } = payload ?? {};
     const asked = room ?? channel ?? undefined;
     const { ports, connection, login, world, may } = context;
@@ -142,16 +142,20 @@ function generate(name: ReportName) {
       const sees = found && mayInRoom(login, "room.view", world.value, found.value);
       if (!sees) throw unknownRoom();
     }
-    const report: Report = { name, format, ...(asked !== undefined && { room: asked as string }) };
+    const report: ReportRequest = {
+      name,
+      format,
+      ...(asked !== undefined && { room: asked as string }),
+    };
     return { resultid: [name, format, ...(report.room ? [report.room] : [])].join(":") };
   };
 }
 
-/** For how long the address of a report is good at most, in milliseconds. It ends with the token. */
+/** Maximum lifetime of a report's URL, in milliseconds. The URL expires earlier if the requester's token does. */
 const HOUR_MS = 3_600_000;
 
 async function status(
-  { ports, connection, login, world, me }: Context<RecordPorts>,
+  { ports, connection, login, world, me }: CommandContext<RecordPorts>,
   { resultid }: Commands["world.report.status"]["payload"],
 ) {
   const report = parseReport(resultid);

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   StoreError,
-  type WorldSettings as WorldSettingsChanges,
+  type WorldSettingsUpdate as WorldSettingsChanges,
   type WorldStore,
 } from "../../../db/contract/store.js";
 import type { Faults } from "../../../schemas/errors.js";
@@ -11,10 +11,17 @@ import {
   type WorldPatch,
   type WorldSettings,
 } from "../../../schemas/live/index.js";
+import { CALL_ENGINES } from "../../../schemas/plain/calls.js";
 import { permissionKeys } from "../../../schemas/plain/permissions.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
-import { bind, type CommandTable, type Context, type LiveModule } from "../../module.js";
+import {
+  bind,
+  type CallEngines,
+  type CommandTable,
+  type CommandContext,
+  type LiveModule,
+} from "../../module.js";
 import { encoded } from "../../rules/encoding.js";
 import { invalidPayload, LiveError } from "../../rules/problems.js";
 import { allStrings, stringOf } from "../../rules/rights.js";
@@ -23,12 +30,13 @@ import { oncePer } from "../../rules/shared-reads.js";
 import { Notifier, type NotifierPorts } from "./notifier.js";
 import { type RecordPorts, records } from "./records.js";
 
-/** What the commands about a world need. */
+/** Ports of the world commands. */
 export interface WorldPorts {
   readonly store: { readonly worlds: WorldStore };
+  readonly callEngines: CallEngines;
 }
 
-/** The settings of a world. */
+/** Commands for a world's settings. */
 export const world: CommandTable<Extract<keyof Commands, `world.config.${string}`>, WorldPorts> = {
   "world.config.get": { requires: "world.update", handler: getConfig },
   "world.config.patch": {
@@ -39,7 +47,7 @@ export const world: CommandTable<Extract<keyof Commands, `world.config.${string}
   },
 };
 
-/** The settings pages show roles: one for each key, with its one string. */
+/** The roles shown on settings pages: one role for each key that has a string, with only that string. */
 const roles = Object.fromEntries(
   permissionKeys.flatMap((key) => {
     const string = stringOf(key);
@@ -47,7 +55,7 @@ const roles = Object.fromEntries(
   }),
 );
 
-/** The settings whose value in the config counts if it has this type, and otherwise the default. */
+/** Settings with their defaults, which apply unless the config has a value of the same type. */
 const scalars = {
   locale: "en",
   dateLocale: "en-ie",
@@ -59,8 +67,11 @@ const scalars = {
   conftool_password: "",
 };
 
-/** The settings of a world. */
-function settingsOf({ title, config, permission_config }: World): WorldSettings {
+/** Returns a world's settings in the form that clients receive. */
+function settingsOf(
+  { title, config, permission_config }: World,
+  callEngines: CallEngines,
+): WorldSettings {
   const object = (key: string) => objectIn(config, key) ?? {};
   const scalar = <K extends keyof typeof scalars>(key: K): (typeof scalars)[K] => {
     const fallback = scalars[key];
@@ -93,19 +104,22 @@ function settingsOf({ title, config, permission_config }: World): WorldSettings 
     onsite_traits: ruleIn(config, "onsite_traits"),
     conftool_url: scalar("conftool_url"),
     conftool_password: scalar("conftool_password"),
+    call_engines: CALL_ENGINES.filter((name) => callEngines[name]),
   };
 }
 
 /** The settings, encoded once for all readers. */
-const sentSettings = oncePer((world: World) => encoded<WorldSettings>(settingsOf(world)));
+const sentSettings = oncePer((world: World) =>
+  oncePer((engines: CallEngines) => encoded<WorldSettings>(settingsOf(world, engines))),
+);
 
-/** Reads the store: what others see of the world may be older than the last write. */
-async function getConfig({ ports, connection, world }: Context<WorldPorts>) {
+/** Re-reads the world, because the context's copy may be older than the last write. */
+async function getConfig({ ports, connection, world }: CommandContext<WorldPorts>) {
   const now = await ports.store.worlds.get(connection.world);
-  return sentSettings((now ?? world).value);
+  return sentSettings((now ?? world).value)(ports.callEngines);
 }
 
-/** The settings that are kept as they come. */
+/** Settings that are stored as received. */
 const kept = [
   "theme",
   "bbb_defaults",
@@ -123,13 +137,13 @@ const kept = [
   "conftool_password",
 ] as const satisfies (keyof WorldPatch)[];
 
-/** How often a patch is tried again when the world changed in between. */
+/** Maximum number of attempts to apply a patch while the world keeps changing. */
 const MAX_TRIES = 5;
 
-async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
+async function patchConfig(context: CommandContext<WorldPorts>, patch: WorldPatch) {
   const { ports, connection, may } = context;
   const { worlds } = ports.store;
-  // What depends on the present values must be written on just these.
+  // Changes that depend on current values must be applied to exactly this version.
   const isDependent =
     patch.expected !== undefined ||
     patch.pretalx !== undefined ||
@@ -137,7 +151,7 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
   let { world } = context;
   if (patch.expected) world = (await worlds.get(connection.world)) ?? world;
   for (let tries = 1; ; tries++) {
-    if (!isExpected(patch, world.value)) {
+    if (!isExpected(patch, settingsOf(world.value, ports.callEngines))) {
       throw new LiveError("config.changed");
     }
     const faults = {
@@ -154,7 +168,7 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
         isDependent ? [world.version] : undefined,
         connection.author,
       );
-      return sentSettings(changed.value);
+      return sentSettings(changed.value)(ports.callEngines);
     } catch (error) {
       const isChanged = error instanceof StoreError && error.problem === "changed";
       const now = await worlds.get(connection.world);
@@ -164,13 +178,13 @@ async function patchConfig(context: Context<WorldPorts>, patch: WorldPatch) {
   }
 }
 
-/** Whether the settings that a patch expects are the present ones. */
-function isExpected({ expected = {} }: WorldPatch, world: World): boolean {
-  const present: Record<string, unknown> = { ...settingsOf(world) };
+/** Whether the current settings match the settings that a patch expects. */
+function isExpected({ expected = {} }: WorldPatch, settings: WorldSettings): boolean {
+  const present: Record<string, unknown> = { ...settings };
   return Object.entries(expected).every(([key, value]) => isDeepStrictEqual(value, present[key]));
 }
 
-/** A patch as the store takes it. */
+/** Converts a patch to the form that the store accepts. */
 function changesOf(patch: WorldPatch, present: World): WorldSettingsChanges {
   const { title, trait_grants, pretalx, iframe_blockers, connection_limit } = patch;
   const config: Record<string, unknown> = Object.fromEntries(
@@ -188,7 +202,7 @@ function changesOf(patch: WorldPatch, present: World): WorldSettingsChanges {
   };
 }
 
-/** What the schema of a patch cannot say. */
+/** Returns the faults that a patch's schema cannot express. */
 function faultsIn({
   timezone,
   social_logins = [],
@@ -198,11 +212,11 @@ function faultsIn({
   const allowed: readonly string[] = networks;
   return {
     ...(timezone !== undefined &&
-      !isTimezone(timezone) && { timezone: ["Must be a time zone of the IANA."] }),
+      !isTimezone(timezone) && { timezone: ["Must be an IANA time zone."] }),
     ...(!social_logins.every((name) => allowed.includes(name)) && {
       social_logins: ["Invalid value for social_logins"],
     }),
-    // Roles follow from the keys. Settings pages send them back as they got them.
+    // Roles are derived from the keys. Settings pages send the roles back unchanged.
     ...(sent !== undefined && !sameRoles(sent) && { roles: ["Roles cannot be changed."] }),
     ...Object.fromEntries(
       Object.entries(iframe_blockers).flatMap(([domain, blocker]) =>
@@ -213,12 +227,12 @@ function faultsIn({
 }
 
 /**
- * These rules say who reads the keys of a world, with which one can sign any token, and who reads
- * what goes on in rooms that are hidden.
+ * Rules that decide who may read a world's keys, which can sign any token, and who may read what
+ * happens in hidden rooms.
  */
 const GUARDED = ["world.secrets", "world.api", "world.feed"];
 
-/** Rules that only those with `world.secrets` may change, as over REST. */
+/** Returns faults for changes to rules that only users with `world.secrets` may change, as over REST. */
 function guardedIn({ trait_grants }: WorldPatch, { permission_config: present }: World): Faults {
   if (!trait_grants) return {};
   const changed = GUARDED.filter(
@@ -227,7 +241,7 @@ function guardedIn({ trait_grants }: WorldPatch, { permission_config: present }:
   return Object.fromEntries(
     changed.map((key) => [
       `trait_grants.${key}`,
-      ["Only who has world.secrets may change this rule."],
+      ["Only callers with world.secrets may change this rule."],
     ]),
   );
 }
@@ -240,7 +254,7 @@ const sameRoles = (sent: Record<string, unknown>): boolean =>
 
 const BLOCKER = "Must be an object with enabled (true or false) and policy_url (a string or null).";
 
-/** What clients make of the rule for a domain. */
+/** Whether a value is a domain rule that clients understand. */
 function isBlocker(blocker: unknown): blocker is Record<string, unknown> {
   if (typeof blocker !== "object" || blocker === null) return false;
   const { enabled = false, policy_url = null } = blocker as Record<string, unknown>;
@@ -251,7 +265,7 @@ function isBlocker(blocker: unknown): blocker is Record<string, unknown> {
   );
 }
 
-/** Forms send an empty address for none. */
+/** Forms send an empty string if there is no URL. */
 const withoutEmpty = (blockers: Record<string, unknown>) =>
   Object.fromEntries(
     Object.entries(blockers).map(([domain, blocker]) => {
@@ -260,7 +274,7 @@ const withoutEmpty = (blockers: Record<string, unknown>) =>
     }),
   );
 
-/** A schedule that is elsewhere now is not connected any more. */
+/** Marks a schedule as disconnected if its location has changed. */
 function disconnected(
   pretalx: Record<string, unknown>,
   { config }: World,
@@ -270,7 +284,7 @@ function disconnected(
   return moved ? { ...pretalx, connected: false } : pretalx;
 }
 
-/** A world: its settings, its rooms as people see them, and their rights. */
+/** Creates the module for a world: its settings and reports, its rooms as people see them, and people's rights. */
 export function worldModule(ports: WorldPorts & NotifierPorts & RecordPorts) {
   const notifier = new Notifier(ports);
   return {
@@ -279,5 +293,6 @@ export function worldModule(ports: WorldPorts & NotifierPorts & RecordPorts) {
     onEntry: notifier.handlers,
     enter: (id: string) => notifier.watch(id),
     forget: (id: string) => notifier.unwatch(id),
+    stop: () => notifier.stop(),
   } satisfies LiveModule & { notifier: Notifier };
 }

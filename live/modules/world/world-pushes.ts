@@ -2,66 +2,70 @@ import type { FastifyBaseLogger } from "fastify";
 import { LRUCache } from "lru-cache";
 import { type Clock, detach } from "../../../db/runtime.js";
 import type { Outboxes } from "../../delivery/outbox.js";
-import type { Piece, Pushes } from "../../delivery/push.js";
+import type { SocketChunk, PushPipeline } from "../../delivery/push.js";
 import type { Arrivals } from "../../people/arrivals.js";
 import type { Hub } from "../../people/hub.js";
 import { jsonOf } from "../../rules/encoding.js";
 import {
   changeOf,
   type Differences,
-  type LessenedView,
+  type ReducedView,
   type Losses,
   type Seen,
   type SentState,
 } from "../../rules/sent-state.js";
 import type { Counting, SentCrowds } from "../../rules/shapes.js";
-import { View, type WorldState, type WorldStates } from "../../rules/world-state.js";
+import { View, type LiveWorldState, type WorldStates } from "../../rules/world-state.js";
 import type { Connection } from "../../socket/connection.js";
 import { frameAround, textFrame } from "../../socket/frame.js";
 import type { Login } from "../../socket/login-state.js";
 import { TokenBucket } from "../../socket/pace.js";
 
-/** How many bytes a second a connection gets of the states of its world, on average. */
+/** Average rate limit for the world states sent to a connection, in bytes per second. */
 const STATE_BYTES_PER_SECOND = 64 * 1024;
 
-/** After how many milliseconds connections whose rate is exhausted are looked at again. */
+/** Delay before connections with an exhausted rate limit are checked again, in milliseconds. */
 const RETRY_DELAY_MS = 300;
 
-/** How many views have their frames kept while they are sent. Each may be large. */
+/** Number of views whose frames are cached during a pass. The frames of a view may be large. */
 const KEPT_VIEWS = 16;
 
-/** What pushing the state of a world needs. */
+/** Ports of the world pushes. */
 export interface WorldPushPorts {
   readonly clock: Clock;
   readonly hub: Hub;
   readonly states: WorldStates;
   readonly log: FastifyBaseLogger;
   readonly outboxes: Outboxes;
-  readonly pushes: Pushes;
+  readonly pushes: PushPipeline;
   readonly arrivals: Arrivals;
   readonly crowdsIn: (world: string, counting: Counting) => SentCrowds;
-  /** Ends the subscriptions to channels that a connection may not see any more. */
+  /** Ends the subscriptions to channels that a connection's user may no longer see. */
   readonly keepChannels: (connection: Connection, view: View) => void;
-  /** Sends connections their channels again, as they may read more of them. */
+  /** Re-sends channel lists to connections whose users may read more channels than before. */
   readonly listAgain: (connections: readonly Connection[]) => Promise<void>;
 }
 
-/** What is pushed: a view, or one without rights that were lost for a while. */
-type Sent = View | LessenedView;
+/** The pushed state: a view, or a view without rights that were temporarily lost. */
+type Sent = View | ReducedView;
 
-/** One pass over connections. Frames that many of them share are encoded once. */
+/** One pass over connections. Frames that many connections share are encoded once. */
 class Pass {
   readonly states = new LRUCache<Sent, Buffer>({ max: KEPT_VIEWS });
   readonly changes = new LRUCache<Sent, Map<SentState, Buffer | undefined>>({ max: KEPT_VIEWS });
 
-  /** The connections that may read the chat of some room again. */
+  /** Connections that have regained the right to read the chat of some room. */
   readonly regaining: Connection[] = [];
   readonly #regains = new Map<View, Map<View, boolean>>();
 
-  /** @param hints whether users who may change settings get a push even if they see no difference. */
+  /** @param hints whether users who may change settings receive a push even if they see no difference. */
   constructor(readonly hints: boolean) {}
 
-  /** Notes by which view a client knows its channels. @param losses since then. */
+  /**
+   * Records the view that determines the channels known to a client, and whether the client's user
+   * has regained the right to read a room's chat.
+   * @param losses the rights lost since the last push.
+   */
   list(connection: Connection, view: View, losses: Losses | undefined): void {
     const login = connection.login!;
     const { listed = view } = login;
@@ -83,9 +87,9 @@ class Pass {
 }
 
 /**
- * Pushes the state of a world: all of it, or the differences from the last push, as the
- * client asked at login. A client that is not due for a push yet gets the latest state
- * once it is.
+ * Pushes a world's state: in full, or as differences from the last push, depending on the client's
+ * request at login. A client that is not yet due for a push receives the latest state once it is
+ * due.
  */
 export class WorldPushes {
   readonly #ports: WorldPushPorts;
@@ -95,17 +99,19 @@ export class WorldPushes {
     this.#ports = ports;
   }
 
-  /** The last user has left a world. */
+  /** Drops the waiting connections of a world that everyone has left. */
   forget(world: string): void {
     this.#waiting.delete(world);
   }
 
   /**
-   * Sends a state to connections, and takes them out of rooms that they may not see any more.
-   * @param everybody whether it also goes to clients that did not ask for changes.
+   * Sends a state to connections, and removes the connections from rooms that their users may no
+   * longer see.
+   * @param everybody whether the state is also sent to clients that did not request changes at
+   * login.
    */
   async send(
-    state: WorldState,
+    state: LiveWorldState,
     connections: Iterable<Connection>,
     everybody = true,
   ): Promise<void> {
@@ -114,7 +120,8 @@ export class WorldPushes {
     const pass = new Pass(everybody);
     await ports.pushes.each(connections, (connection, login) => {
       if (!everybody && !login.changes) return undefined;
-      // The next push has any change since then; no user loses a room that came with it.
+      // If the state is stale, the next push has the newer changes. Nobody may lose a room that was
+      // added by these newer changes.
       const present = ports.states.present(world);
       const view = connection.viewOf(present ?? state);
       if (present) this.#keepRights(connection, view);
@@ -126,12 +133,12 @@ export class WorldPushes {
     detach(ports.listAgain(pass.regaining));
   }
 
-  /** Whether a client that asked for changes has got a room, or is about to get it. */
+  /** Whether a client that requested changes at login has received a room, or is about to. */
   knows({ login }: Connection, room: string): boolean {
     return login!.changes && (login!.sentState?.has(room) ?? true);
   }
 
-  /** The schedule of a room was pushed by itself to the people in it. */
+  /** Records a room's schedule data that was pushed separately to the people in the room. */
   scheduled(people: readonly Connection[], room: string, schedule_data: object): void {
     const next = new Map<SentState, SentState>();
     for (const { login } of people) {
@@ -146,19 +153,22 @@ export class WorldPushes {
     }
   }
 
-  /** A room was pushed by itself. @param json undefined if it was deleted. */
+  /**
+   * Records a room that was pushed separately.
+   * @param json undefined if the room was deleted.
+   */
   pushed(connection: Connection, room: string, json: string | undefined): void {
     const { login } = connection;
     if (login?.sentState) login.sentState = login.sentState.with(room, json);
   }
 
-  #pieceFor(connection: Connection, login: Login, view: View, pass: Pass): Piece | undefined {
+  #pieceFor(connection: Connection, login: Login, view: View, pass: Pass): SocketChunk | undefined {
     const { sentState, losses } = login;
-    // Otherwise, the answer to the login will have this state.
+    // The login response, which is still being built, will have this state.
     if (login.changes && !sentState) return undefined;
     login.losses = undefined;
     const lessened = losses && view.without(losses);
-    // Meanwhile something may have been withheld, so the client has to see both.
+    // Pushes may have been withheld while rights were lost, so the client must receive both states.
     const frames = [lessened, view].flatMap((sent, i, all) => {
       if (!sent) return [];
       if (!login.changes) return this.#wholeFrame(sent, pass);
@@ -190,8 +200,11 @@ export class WorldPushes {
     return known.get(sentState);
   }
 
-  /** The push of a state to one connection; undefined if it knows all of it. */
-  frameFor(connection: Connection, state: WorldState): Buffer | undefined {
+  /**
+   * Returns the push of a state to one connection, or undefined if the client already knows the
+   * whole state or is about to receive it in the login response.
+   */
+  frameFor(connection: Connection, state: LiveWorldState): Buffer | undefined {
     const view = connection.viewOf(state);
     const login = connection.login!;
     if (!login.changes) return this.#state(view);
@@ -207,7 +220,7 @@ export class WorldPushes {
     return Buffer.concat(pieces);
   }
 
-  /** @param always whether an empty change is sent, too. */
+  /** @param always whether to return a frame even if there are no differences. */
   #changes(sentState: SentState, view: Sent, always: boolean): Buffer | undefined {
     const differences = sentState.differences(view);
     if (!differences && !always) return undefined;
@@ -219,7 +232,7 @@ export class WorldPushes {
     return this.#ports.crowdsIn(state.world.value.id, counting);
   }
 
-  /** Takes a connection out of rooms that it may not see any more. */
+  /** Removes a connection from rooms and channels that its user may no longer see. */
   #keepRights(connection: Connection, view: View): void {
     const { hub } = this.#ports;
     for (const id of [...connection.rooms]) {
@@ -229,21 +242,21 @@ export class WorldPushes {
     this.#ports.keepChannels(connection, view);
   }
 
-  /** Sends the state to a connection when it is due for one. */
+  /** Sends the latest state to a connection once the connection is due for a push. */
   sendSoon(connection: Connection): void {
     const { world } = connection;
     const waiting = this.#waiting.get(world);
     if (waiting) waiting.add(connection);
     else this.#waiting.set(world, new Set([connection]));
-    this.#lookAgain(world);
+    this.#recheck(world);
   }
 
-  #lookAgain(world: string): void {
+  #recheck(world: string): void {
     const options = { interval: RETRY_DELAY_MS, collects: true };
     this.#ports.outboxes.at(world).later("slow readers", () => this.#look(world), options);
   }
 
-  /** Sends the state to the connections that waited and are due now. */
+  /** Sends the state to the waiting connections that are due now. */
   #look(world: string): void {
     const waiting = this.#waiting.get(world);
     if (!waiting) return;
@@ -256,19 +269,19 @@ export class WorldPushes {
     if (due.length > 0) {
       this.#ports.pushes.push({ world }, async () => {
         const state = await this.#ports.states.get(world);
-        // Some may have got a state meanwhile.
+        // Some of these connections may have received a state in the meantime.
         const left = due.filter((connection) => waiting.has(connection));
         if (state) await this.send(state, left);
       });
     }
-    if (waiting.size > 0) this.#lookAgain(world);
+    if (waiting.size > 0) this.#recheck(world);
     else this.#waiting.delete(world);
   }
 }
 
 const nothing: Differences = { rooms: [], removed: [] };
 
-/** Whether a connection has read what it got, and its rate allows for more. */
+/** Whether a connection is due for a push: its unsent data is small, and its rate limit allows a push. */
 function isDue(clock: Clock, connection: Connection, login: Login): boolean {
   login.states ??= new TokenBucket(STATE_BYTES_PER_SECOND, 1, clock);
   return login.states.wait === 0 && connection.unsent <= STATE_BYTES_PER_SECOND;

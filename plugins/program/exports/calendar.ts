@@ -5,8 +5,8 @@ import type { Session } from "../../../schemas/program/program.js";
 import { LINKS_FIELD, TEXT_FIELD } from "../formats/calendar-fields.js";
 import type { ExportedProgram } from "./exported-program.js";
 
-// It folds lines at this many bytes, and counts no space at the beginning of the next one. A line
-// may have 75 (RFC 5545, section 3.1).
+// The library folds lines at this many bytes, not counting the space at the start of the next line.
+// RFC 5545, section 3.1, allows 75 bytes per line.
 ICAL.foldLength = 74;
 
 /** Control characters, which a calendar may not contain (RFC 5545, section 3.1). */
@@ -15,9 +15,9 @@ const CONTROLS = /[^\P{Cc}\t\n]/gu;
 const clean = (text: string): string => text.replace(/\r\n?/g, "\n").replace(CONTROLS, "");
 
 /**
- * A program as a calendar (RFC 5545), for programs that subscribe to it. Sessions that are not
- * scheduled are left out; a draft is tentative. Times are in UTC.
- * @param at when it is written: milliseconds since 1970.
+ * Exports a program as a calendar (RFC 5545), for calendar apps that subscribe to the program.
+ * Omits sessions that are not scheduled, and marks drafts as tentative. Times are in UTC.
+ * @param at the time of the export, in milliseconds since 1970.
  */
 export function calendarOf(program: ExportedProgram, at: number): string {
   const calendar = new ICAL.Component("vcalendar");
@@ -76,7 +76,7 @@ function addLinks(event: ICAL.Component, { links }: Session): void {
   }
 }
 
-/** Adds a property of Foyer, whose type readers do not know. */
+/** Adds one of Foyer's own properties. Declares the property's type, because readers don't know the property. */
 function addOwn(event: ICAL.Component, name: string, value: string): void {
   const property = new ICAL.Property(name);
   property.resetType("text");

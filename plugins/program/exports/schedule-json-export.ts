@@ -9,21 +9,21 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** When a day of a schedule begins, as in pretalx: the night belongs to the day before. */
+/** Start of a schedule's day, as in pretalx: night sessions belong to the previous day. */
 const DAY_BEGINS = 4 * HOUR;
 
-/** A session that is scheduled, with the day to which it belongs. */
+/** A scheduled session, with the day to which it belongs. */
 interface Scheduled {
   session: Session;
   start: number;
   end: number;
-  /** Its `YYYY-MM-DD`. */
+  /** As `YYYY-MM-DD`. */
   day: string;
 }
 
 /**
- * A program as the `schedule.json` of pretalx, which apps and recording teams read. It has the
- * public sessions that are scheduled.
+ * Exports a program as pretalx's `schedule.json`, which apps and recording teams read. Includes
+ * only public, scheduled sessions.
  */
 export function scheduleOf(program: ExportedProgram): object {
   const { world, zone, page, event, rooms } = program;
@@ -144,20 +144,20 @@ function grouped<T>(
     known.push(write(session, room));
     rooms.set(room, known);
   }
-  // Also of a room that is called `__proto__`.
+  // `Object.fromEntries` is safe even for a room named `__proto__`.
   return Object.fromEntries(rooms);
 }
 
 const dayText = (clock: number) => new Date(clock).toISOString().slice(0, 10);
 
-/** A time of a day with the offset of a zone. */
+/** Formats a time of day on a date, with the zone's offset. */
 function zonedDay(zone: string, date: string, time: number): string {
   const clock = Date.parse(`${date}T00:00:00Z`) + time;
-  // Clocks do not change at 4 o'clock.
+  // This assumes that no clock change affects 4 o'clock.
   return zonedText(zone, clock - (clockAt(zone, clock) - clock));
 }
 
-/** `HH:MM`, and from a day on `D:HH:MM`. A minute is the least. */
+/** Formats a duration as `HH:MM`, or as `D:HH:MM` if the duration is a day or longer. The minimum is one minute. */
 function durationText(length: number): string {
   const minutes = Math.max(1, Math.round(length / MINUTE));
   const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
@@ -166,7 +166,7 @@ function durationText(length: number): string {
   return days > 0 ? `${days}:${rest}` : rest;
 }
 
-/** A number that stays the same, as readers ask for one: 31 bits of a hash. */
+/** Returns a stable numeric id, which readers require: 31 bits of the guid's hash. */
 const numberOf = (guid: string): number =>
   createHash("sha256").update(guid).digest().readUInt32BE() >>> 1;
 

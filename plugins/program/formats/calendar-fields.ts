@@ -1,17 +1,18 @@
 import type { Session } from "../../../schemas/program/program.js";
 
-// What a session has and a calendar lacks, in properties of Foyer (RFC 5545, section 3.8.8.2). They
-// count only where they agree with those of the standard, which other programs may have changed.
+// Session data that standard calendar properties cannot express, in Foyer's own properties (RFC
+// 5545, section 3.8.8.2). Foyer's properties are used only where they agree with the standard
+// properties, which other programs may have changed.
 
 type Link = Session["links"][number];
 
-/** Which field of a session the `DESCRIPTION` is, if it is not the abstract: `description`. */
+/** The session field in `DESCRIPTION`, if it is not the abstract: `description`. */
 export const TEXT_FIELD = "x-foyer-text";
 
-/** All links with their titles, as JSON. `URL` is the first one. */
+/** All links with their titles, as JSON. `URL` contains the first link. */
 export const LINKS_FIELD = "x-foyer-links";
 
-/** The links in such a property; undefined if it has none. */
+/** Parses the links property, or returns undefined if its value is not valid. */
 export function linksIn(text: string): Link[] | undefined {
   let links: unknown;
   try {

@@ -1,34 +1,34 @@
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 
-/** How deep components may nest. A calendar needs four levels. */
+/** Maximum nesting depth of components. A calendar needs four levels. */
 const MAX_DEPTH = 8;
 
-/** A content line (RFC 5545, section 3.1) with the line of the document on which it begins. */
+/** A content line (RFC 5545, section 3.1), and the line of the document on which it begins. */
 export interface ContentLine {
   text: string;
   line: number;
 }
 
-/** A component: its lines without BEGIN and END, and for an event without its alarms. */
+/** A component's lines, without BEGIN and END and, for events, without alarms. */
 export interface ScannedComponent {
   line: number;
   lines: ContentLine[];
-  /** Its first line that is none. */
+  /** The first line that is not a valid content line. */
   fault?: { line: number; message: string };
 }
 
-/** What is read of a calendar. */
+/** The relevant parts of a calendar. */
 export interface ScannedCalendar {
   zones: ScannedComponent[];
   events: ScannedComponent[];
 }
 
-const NO_LINE = "It is neither a property nor the rest of one.";
+const NO_LINE = "It is neither a property nor the continuation of one.";
 
 /**
- * Takes a document apart into calendars, and these into events, before a parser reads each of
- * them: it would refuse the whole document for one event, and not say on which line it fails.
- * @param leaveOut is called for lines that are left out.
+ * Splits a document into calendars and their events, so that each event is parsed separately. The
+ * parser would reject the whole document because of one bad event, without reporting the line.
+ * @param leaveOut is called for skipped lines.
  * @throws {UnreadableDocument} with the line.
  */
 export function scanCalendars(
@@ -37,7 +37,7 @@ export function scanCalendars(
 ): ScannedCalendar[] {
   const found: ScannedCalendar[] = [];
   const open: string[] = [];
-  /** The component of a calendar that is being read. */
+  /** The component being read. */
   let inside: ScannedComponent | undefined;
   let line = 0;
   const fail = (message: string): never => {
@@ -50,10 +50,10 @@ export function scanCalendars(
     const name = /^([A-Za-z0-9-]{1,200})[;:]/.exec(text)?.[1]?.toUpperCase();
     if (name !== "BEGIN" && name !== "END") {
       if (open.length === 0) {
-        fail(name ? "It is outside of a calendar." : NO_LINE);
+        fail(name ? "It is outside the calendar." : NO_LINE);
       }
       if (name === undefined) {
-        if (!inside) leaveOut(line, `${NO_LINE} It was left out.`);
+        if (!inside) leaveOut(line, `${NO_LINE} It was skipped.`);
         else if (open.length === 2) inside.fault ??= { line, message: NO_LINE };
       } else if (open[1] === "VTIMEZONE" || open.length === 2) {
         inside?.lines.push(content);
@@ -67,7 +67,7 @@ export function scanCalendars(
     if (name === "BEGIN") {
       if (open.length === 0) {
         if (component !== "VCALENDAR") {
-          fail("A calendar begins with BEGIN:VCALENDAR.");
+          fail("A calendar must begin with BEGIN:VCALENDAR.");
         }
         found.push({ zones: [], events: [] });
       } else if (open.length === 1) {
@@ -77,11 +77,11 @@ export function scanCalendars(
       } else if (open[1] === "VTIMEZONE") inside?.lines.push(content);
       open.push(component);
       if (open.length > MAX_DEPTH) {
-        fail(`May not be nested more than ${MAX_DEPTH} levels deep.`);
+        fail(`May be nested at most ${MAX_DEPTH} levels deep.`);
       }
     } else {
       if (open.pop() !== component) {
-        fail(`END:${component.slice(0, 50)} has no beginning.`);
+        fail(`END:${component.slice(0, 50)} has no BEGIN.`);
       }
       if (open.length === 1) inside = undefined;
       else if (open[1] === "VTIMEZONE") inside?.lines.push(content);
@@ -94,8 +94,8 @@ export function scanCalendars(
 const NOT_ASCII = /[\u0080-\u00ff]/;
 
 /**
- * The content lines of a calendar. They are folded after any byte, also within a character, so
- * they are put together before they are decoded.
+ * Yields the content lines of a calendar. Lines may be folded after any byte, even within a
+ * character, so they are unfolded before they are decoded.
  */
 function* unfolded(bytes: Uint8Array): Generator<ContentLine> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
@@ -126,8 +126,9 @@ const RULES = /^(RRULE|EXRULE|DURATION)([;:].*)$/i;
 const TIMES = /^(DTSTART|DTEND|RECURRENCE-ID|RDATE|EXDATE)([;:].*)$/i;
 
 /**
- * A line as the parser takes it. It does not know that rules, durations and times are the same
- * in lower case (RFC 5545, section 2), and that some programs do not quote names of zones.
+ * Normalizes a line for the parser, which requires rules, durations and times in upper case,
+ * although case is not significant (RFC 5545, section 2). Also quotes zone names, because some
+ * programs don't.
  */
 export function plainLine(text: string): string {
   const rule = RULES.exec(text);

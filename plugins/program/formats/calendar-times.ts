@@ -2,40 +2,39 @@ import ICAL from "ical.js";
 import { plainLine, type ScannedComponent } from "./calendar-scan.js";
 import { clockAt, ianaZone, localDay, localTime, momentOf, zoneNamed } from "./zones.js";
 
-/** A time of a calendar. */
+/** A time in a calendar. */
 export interface CalendarTime {
-  /** Milliseconds since 1970, or of a day its midnight as if clocks were UTC. */
+  /** Milliseconds since 1970. For a day, midnight UTC. */
   at: number;
   isDay: boolean;
-  /** On the clock of its zone: `2027-03-01T10:00:00`. */
+  /** The local time, such as `2027-03-01T10:00:00`. */
   text: string;
-  /** The zone of its clock. */
   zone: Zone;
 }
 
-/** A zone: a name of the IANA, UTC, an offset, or one that the calendar describes. */
+/** A zone: an IANA name, UTC, an offset, or a zone described by the calendar. */
 export type Zone = string | DescribedZone;
 
-/** The most observances of the zones of a calendar. */
-const MOST_OBSERVANCES = 300;
+/** Maximum number of observances in all zones of a calendar. */
+const MAX_OBSERVANCES = 300;
 
-/** The last year whose changes of clocks are computed. */
+/** The last year for which clock changes are computed. */
 const LAST_YEAR = 2100;
 
-/** The most changes of an observance within two years. */
-const MOST_CHANGES = 4;
+/** Maximum number of clock changes in one observance within two years. */
+const MAX_CHANGES = 4;
 
-/** The zones of a calendar, and of the clocks that name none. */
+/** A calendar's zones, and the default zone. */
 export class Zones {
   readonly #components = new Map<string, ICAL.Component>();
   readonly #found = new Map<string, Zone | undefined>();
 
-  /** @param floating the zone of times without one. */
+  /** @param floating the zone for times that do not name a zone. */
   constructor(
     zones: readonly ScannedComponent[],
     readonly floating: string,
   ) {
-    let left = MOST_OBSERVANCES;
+    let left = MAX_OBSERVANCES;
     for (const zone of zones) {
       const component = componentOf("VTIMEZONE", zone);
       const tzid = component?.getFirstPropertyValue("tzid");
@@ -46,8 +45,8 @@ export class Zones {
   }
 
   /**
-   * The zone that a property names.
-   * @returns undefined if it is unknown, or described by nothing.
+   * Returns the zone that a property names.
+   * @returns undefined if the zone is neither known nor described by the calendar.
    */
   of(property: ICAL.Property): Zone | undefined {
     const tzid = property.getFirstParameter("tzid");
@@ -67,20 +66,19 @@ export class Zones {
   }
 }
 
-/** A zone that a calendar describes. */
 class DescribedZone {
   private constructor(
     private readonly zone: ICAL.Timezone,
-    /** When its first observance begins on the clock, and what counts before. */
+    /** The local time at which the first observance begins, and the offset that applies before it. */
     private readonly first: { clock: number; before: number },
   ) {}
 
-  /** @returns undefined if the component says nothing, or what no zone does. */
+  /** @returns undefined if the component does not describe a plausible zone. */
   static of(component: ICAL.Component): DescribedZone | undefined {
     try {
       return DescribedZone.#of(component);
     } catch {
-      // The library throws for rules that it cannot follow.
+      // The library throws for rules that it does not support.
       return undefined;
     }
   }
@@ -101,11 +99,12 @@ class DescribedZone {
     return new DescribedZone(new ICAL.Timezone({ component }), first!);
   }
 
-  /** The offset from UTC at a time on the clock, in milliseconds. */
+  /** Returns the offset from UTC at a local time, in milliseconds. */
   offsetAt(clock: number): number {
     if (clock < this.first.clock) return this.first.before;
     const date = new Date(clock);
-    // The library computes each change until then, and rules repeat each year.
+    // The library computes every change up to this date. Rules repeat yearly, so the year can be
+    // capped.
     if (date.getUTCFullYear() > LAST_YEAR) date.setUTCFullYear(LAST_YEAR);
     const time = ICAL.Time.fromJSDate(date, true);
     time.zone = ICAL.Timezone.localTimezone;
@@ -113,7 +112,7 @@ class DescribedZone {
   }
 }
 
-/** Whether an observance can be read, and changes the clocks no more than a few times a year. */
+/** Whether an observance is readable, and changes the clocks at most a few times a year. */
 function isObservance(observance: ICAL.Component): boolean {
   const start = timeOf(observance, "dtstart");
   if (
@@ -126,11 +125,11 @@ function isObservance(observance: ICAL.Component): boolean {
   return observance.getAllProperties("rrule").every((property) => {
     const rule = property.getFirstValue();
     if (!(rule instanceof ICAL.Recur)) return false;
-    // The library would expand others for all centuries.
+    // The library would expand rules with any other frequency over centuries.
     if (rule.freq !== "YEARLY") return false;
     const iterator = rule.iterator(start);
     let last: ICAL.Time | null = start;
-    for (let i = 0; i <= MOST_CHANGES && last; i++) last = iterator.next();
+    for (let i = 0; i <= MAX_CHANGES && last; i++) last = iterator.next();
     return !last || last.year > start.year + 1;
   });
 }
@@ -145,7 +144,7 @@ function offsetOf(component: ICAL.Component, name: string) {
   return value instanceof ICAL.UtcOffset ? value.toSeconds() * 1000 : undefined;
 }
 
-/** A component as the parser reads it; undefined if it fails. */
+/** Parses a component, or returns undefined if its lines are invalid. */
 export function componentOf(
   name: string,
   { lines }: Pick<ScannedComponent, "lines">,
@@ -158,16 +157,16 @@ export function componentOf(
   }
 }
 
-/** The clock of a time, as if it were UTC. */
+/** Converts a local time to milliseconds since 1970, as if the time were in UTC. */
 export const clockOf = (time: ICAL.Time): number =>
   Date.UTC(time.year, time.month - 1, time.day, time.hour, time.minute, time.second);
 
-/** Whether a text is a time in UTC, of which the zone does not count. */
+/** Whether a value is a time in UTC, for which the property's zone is ignored. */
 export const isUtc = (value: unknown): boolean => typeof value === "string" && /Z$/i.test(value);
 
 /**
- * Reads a time of a property as jCal has it.
- * @param value such as `2027-03-01`, `2027-03-01T10:00:00` or the same with `Z`.
+ * Parses a property's time in jCal format.
+ * @param value such as `2027-03-01`, `2027-03-01T10:00:00` or `2027-03-01T10:00:00Z`.
  * @returns undefined if no such time exists.
  */
 export function calendarTime(value: unknown, zone: Zone): CalendarTime | undefined {
@@ -185,20 +184,20 @@ export function calendarTime(value: unknown, zone: Zone): CalendarTime | undefin
   return { at: momentIn(zone, local.clock), isDay: false, text, zone };
 }
 
-/** The moment of a clock in a zone: milliseconds since 1970. */
+/** Converts a local time in a zone to milliseconds since 1970. */
 export function momentIn(zone: Zone, clock: number): number {
   if (typeof zone === "string") return momentOf({ clock }, zone).at;
   return clock - zone.offsetAt(clock);
 }
 
-/** A length. Days are nominal: they end at the same time on the clock (RFC 5545, section 3.3.6). */
+/** A duration. Days are nominal: a day ends at the local time at which it began (RFC 5545, section 3.3.6). */
 export interface Length {
   days: number;
-  /** In milliseconds. */
+  /** The part of the duration in addition to the days, in milliseconds. */
   time: number;
 }
 
-/** The length of a DURATION; undefined if it is none. */
+/** Parses a DURATION value, or returns undefined if the value is invalid. */
 export function lengthOf(text: unknown): Length | undefined {
   if (typeof text !== "string" || !ICAL.Duration.isValueString(text)) {
     return undefined;
@@ -211,13 +210,13 @@ export function lengthOf(text: unknown): Length | undefined {
   };
 }
 
-/** The moment at which something ends that begins at another. */
+/** Returns the end of an event that begins at `at`, in milliseconds since 1970. */
 export function endAfter(zone: Zone, at: number, { days, time }: Length): number {
   if (days === 0) return at + time;
   const clock =
     typeof zone === "string"
       ? clockAt(zone, at)
-      : // The offset of a clock that is near enough.
+      : // `offsetAt` expects a local time, so pass an approximate local time.
         at + zone.offsetAt(at + zone.offsetAt(at));
   return momentIn(zone, clock + days * 24 * 60 * 60 * 1000) + time;
 }

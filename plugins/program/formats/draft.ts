@@ -14,7 +14,7 @@ import {
   type DocumentSession,
   type DocumentSpeaker,
   type ImportProblem,
-  type Position,
+  type SourcePosition,
   type ProgramDocument,
 } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
@@ -24,7 +24,7 @@ import {
   type FoundSession,
   type FoundSpeaker,
   isAddress,
-  LeftOut,
+  SkippedSession,
   longTexts,
   quoted,
 } from "./found.js";
@@ -40,32 +40,32 @@ const TEXTS = {
   biography: PROGRAM_TEXTS.biography,
 } as const;
 
-/** How many sessions a document may name, of which some are left out. */
-const MOST_FOUND = 4 * MAX_PROGRAM;
+/** Maximum number of sessions in a document, including skipped sessions. */
+const MAX_FOUND = 4 * MAX_PROGRAM;
 
 /**
- * Takes what a parser finds, and makes a document of it. What is beyond its bounds is cut, a
- * session that cannot be read is left out, and both are listed.
+ * Builds a document from a parser's findings. Values that exceed a limit are truncated, and
+ * unreadable sessions are skipped; both are reported as problems.
  */
-export class Draft {
+export class ParsedProgram {
   readonly #sessions: DocumentSession[] = [];
   readonly #speakers = new Map<string, DocumentSpeaker>();
-  /** The key of the speakers that a source calls by one id. */
+  /** Speakers by their id in the source. */
   readonly #byId = new Map<string, DocumentSpeaker>();
   readonly #problems: ImportProblem[] = [];
   #unlisted = 0;
   #found = 0;
-  /** Why the first session that could not be read was left out. */
+  /** The error of the first skipped session. */
   #unread: UnreadableDocument | undefined;
 
-  /** @param zone the zone of times that name none. */
+  /** @param zone the zone for times that do not name a zone. */
   constructor(readonly zone: string) {}
 
   /**
-   * Notes something that was left out, or that could be read in several ways.
-   * @param session the title of the session.
+   * Records that part of the document was skipped or is ambiguous.
+   * @param session the session's title.
    */
-  problem({ line }: Position, message: string, session?: string): void {
+  problem({ line }: SourcePosition, message: string, session?: string): void {
     if (this.#problems.length >= MAX_PROBLEMS) {
       this.#unlisted++;
       return;
@@ -78,29 +78,29 @@ export class Draft {
   }
 
   /**
-   * Reads one session. If that fails, the session is left out and listed.
-   * @param title of the session, as far as it is known.
+   * Reads one session. If `read` fails, the session is skipped and reported.
+   * @param title the session's title, if known.
    */
-  attempt(position: Position, title: string, read: () => void): void {
-    if (++this.#found > MOST_FOUND) {
-      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} sessions are taken.`);
+  attempt(position: SourcePosition, title: string, read: () => void): void {
+    if (++this.#found > MAX_FOUND) {
+      throw new UnreadableDocument(position, `A program may have at most ${MAX_PROGRAM} sessions.`);
     }
     try {
       read();
     } catch (error) {
-      if (!(error instanceof LeftOut)) throw error;
+      if (!(error instanceof SkippedSession)) throw error;
       this.#unread ??= error;
       const name = title.trim();
       const what = name === "" ? error.placed : error.what;
-      this.problem(position, `${what} It was left out.`, name);
+      this.problem(position, `${what} It was skipped.`, name);
     }
   }
 
   /**
-   * Reads a time.
-   * @param text with an offset, or on the clock of `zone`.
+   * Parses a time.
+   * @param text the time, either with an offset or in the local time of `zone`.
    * @returns milliseconds since 1970.
-   * @throws {LeftOut}
+   * @throws {SkippedSession}
    */
   time(text: string, { position, field, title, zone }: TimeSource): number {
     const local = localTime(text);
@@ -108,7 +108,10 @@ export class Draft {
     throw this.fault(position, field, `${quoted(text)} is no time.`);
   }
 
-  /** The moment of a local time, with a problem if the clocks changed then. */
+  /**
+   * Converts a local time to milliseconds since 1970. Reports a problem if a clock change skips or
+   * repeats the local time.
+   */
   moment(local: LocalTime, { position, title, zone = this.zone }: TimeSource): number {
     const { at, change } = momentOf(local, zone);
     if (change) {
@@ -127,7 +130,11 @@ export class Draft {
     return at;
   }
 
-  /** @throws {LeftOut} if it has no title, or no time that a session can have. */
+  /**
+   * Adds a session.
+   * @throws {SkippedSession} if the session has no title, or if its times are invalid.
+   * @throws {UnreadableDocument} if the document has too many sessions or speakers.
+   */
   session(found: FoundSession): void {
     const { position, tags, links, room, times } = found;
     if (found.title.trim() === "") {
@@ -143,7 +150,7 @@ export class Draft {
       kind: found.kind,
     });
     if (this.#sessions.length === MAX_PROGRAM) {
-      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} sessions are taken.`);
+      throw new UnreadableDocument(position, `A program may have at most ${MAX_PROGRAM} sessions.`);
     }
     const speakers =
       found.speakers &&
@@ -167,16 +174,18 @@ export class Draft {
   }
 
   /**
-   * Adds a speaker, unless a session before had the same one: of one id and one name. A number
-   * counts only within one system, and files are merged of several.
-   * @returns its key; undefined, with a problem, if it has no name.
+   * Adds a speaker, unless an earlier session has the same speaker. A globally unique id identifies
+   * a speaker. Any other id identifies a speaker only together with the name, because numeric ids
+   * are unique only within one system, and some files are merged from several systems.
+   * @returns the speaker's key. If the speaker has no name, reports a problem and returns
+   * undefined.
    */
   #speaker(found: FoundSpeaker, session: string): string | undefined {
     const { position, biography } = found;
     const at = { position, title: session };
     const name = this.#cut(at, "name", found.name, PROGRAM_TEXTS.title);
     if (name === "") {
-      this.problem(position, "A person without a name was left out.", session);
+      this.problem(position, "A person without a name was skipped.", session);
       return undefined;
     }
     const id = found.id === undefined ? undefined : clean(found.id);
@@ -200,7 +209,7 @@ export class Draft {
       return known.key;
     }
     if (this.#speakers.size === MAX_PROGRAM) {
-      throw new UnreadableDocument(position, `At most ${MAX_PROGRAM} speakers are taken.`);
+      throw new UnreadableDocument(position, `A program may have at most ${MAX_PROGRAM} speakers.`);
     }
     const import_id = first ? named : source;
     const speaker: DocumentSpeaker = {
@@ -218,7 +227,7 @@ export class Draft {
     return import_id;
   }
 
-  /** @throws {UnreadableDocument} if it has sessions, of which none could be read. */
+  /** @throws {UnreadableDocument} if the document has sessions, but no session could be read. */
   finish(): ProgramDocument {
     if (this.#sessions.length === 0) {
       if (this.#unread) throw this.#unread;
@@ -234,13 +243,13 @@ export class Draft {
     };
   }
 
-  /** Why a session is left out, at a field of it. */
-  fault(position: Position, field: string | undefined, message: string): LeftOut {
-    return new LeftOut(position, message, field);
+  /** Builds the error that skips a session because of a field. */
+  fault(position: SourcePosition, field: string | undefined, message: string): SkippedSession {
+    return new SkippedSession(position, message, field);
   }
 
   #range(
-    { position, title }: Place,
+    { position, title }: DraftOrigin,
     times: FoundSession["times"],
   ): { start: string | null; end: string | null } {
     if (!times) return { start: null, end: null };
@@ -248,7 +257,7 @@ export class Draft {
     let { end } = times;
     if (end === start) {
       end = start + MINUTE;
-      this.problem(position, "Its length is zero. It lasts a minute.", title);
+      this.problem(position, "Its length was zero, so it was set to a minute.", title);
     }
     if (end < start) {
       throw this.fault(position, "end", "Must be later than the start.");
@@ -257,7 +266,7 @@ export class Draft {
       throw this.fault(position, "end", "Must be at most 31 days later.");
     }
     const [first, last] = [start, end].map((time) => new Date(time).toISOString());
-    // Years of more than four digits have a sign.
+    // Years outside of 0 to 9999 have a sign.
     if (!/^\d{4}-/.test(first!) || !/^\d{4}-/.test(last!)) {
       throw this.fault(position, "start", "Must be in the years 1 to 9999.");
     }
@@ -265,7 +274,7 @@ export class Draft {
   }
 
   #texts<K extends keyof typeof TEXTS>(
-    place: Place,
+    place: DraftOrigin,
     texts: Partial<Record<K, string | undefined>>,
   ): Partial<Record<K, string>> {
     const kept: Partial<Record<string, string>> = {};
@@ -277,7 +286,7 @@ export class Draft {
     return kept;
   }
 
-  #tags(place: Place, tags: readonly string[]): string[] {
+  #tags(place: DraftOrigin, tags: readonly string[]): string[] {
     const { tag, ...most } = { tag: PROGRAM_TEXTS.tag, ...PROGRAM_LISTS };
     const kept = [...new Set(tags.map((text) => clean(text).trim()))];
     return [
@@ -289,15 +298,15 @@ export class Draft {
     ];
   }
 
-  /** The links that can be followed. Exports often have others. */
-  #links(place: Place, links: Session["links"]): Session["links"] {
+  /** Returns the links that can be followed. Exports often contain links that cannot be followed. */
+  #links(place: DraftOrigin, links: Session["links"]): Session["links"] {
     const kept: Session["links"] = [];
     for (const [i, link] of links.entries()) {
-      // What begins with more links than that is no list of them.
-      if (i === MOST_LINKS) break;
+      // A list this long is implausible, so the rest is ignored.
+      if (i === MAX_LINKS) break;
       const url = link.url.trim();
       if (isAddress(url)) {
-        // Links of schedules need a title, and have their address in its place.
+        // Schedules require link titles, so untitled links repeat their address.
         const title = link.title.trim() === url ? "" : link.title;
         kept.push({ title, url });
         continue;
@@ -306,7 +315,7 @@ export class Draft {
         url.length > PROGRAM_TEXTS.address
           ? `is longer than ${PROGRAM_TEXTS.address} characters`
           : "is no address with http or https";
-      this.problem(place.position, `The link ${quoted(url)} ${why}. It was left out.`, place.title);
+      this.problem(place.position, `The link ${quoted(url)} ${why}. It was skipped.`, place.title);
     }
     return this.#first(place, "links", kept, PROGRAM_LISTS.links).map(({ title, url }) => ({
       title: this.#cut(place, "links", title, PROGRAM_TEXTS.title),
@@ -314,33 +323,38 @@ export class Draft {
     }));
   }
 
-  #room(place: Place, given: string): { name: string } | null {
+  #room(place: DraftOrigin, given: string): { name: string } | null {
     const name = this.#cut(place, "room", given, PROGRAM_TEXTS.title);
     return name === "" ? null : { name };
   }
 
-  /** A text without what no text may have, cut to its bound. */
-  #cut({ position, title }: Place, field: string, text: string, most: number): string {
+  /** Removes characters that cannot be stored, and truncates the text to its limit. */
+  #cut({ position, title }: DraftOrigin, field: string, text: string, most: number): string {
     const whole = text.trim();
     const allowed = clean(whole);
     if (allowed !== whole) {
-      this.problem(position, `${field}: NUL and halves of characters were left out.`, title);
+      this.problem(position, `${field}: NUL and unpaired surrogates were removed.`, title);
     }
     if (allowed.length <= most || lengthOf(allowed) <= most) return allowed;
     this.problem(
       position,
-      `${field}: Must be at most ${most} characters. The rest was left out.`,
+      `${field}: Must be at most ${most} characters. The rest was cut off.`,
       title,
     );
     return [...allowed.slice(0, 2 * most)].slice(0, most).join("").trimEnd();
   }
 
-  /** The first entries of a list. */
-  #first<T>({ position, title }: Place, field: string, list: readonly T[], most: number): T[] {
+  /** Truncates a list to its limit. */
+  #first<T>(
+    { position, title }: DraftOrigin,
+    field: string,
+    list: readonly T[],
+    most: number,
+  ): T[] {
     if (list.length > most) {
       this.problem(
         position,
-        `${field}: At most ${most} are taken. The others were left out.`,
+        `${field}: At most ${most} are allowed. The others were left out.`,
         title,
       );
     }
@@ -350,20 +364,19 @@ export class Draft {
 
 const MINUTE = 60_000;
 
-/** How many links of a session are looked at. */
-const MOST_LINKS = 200;
+/** Maximum number of a session's links that are examined. */
+const MAX_LINKS = 200;
 
-/** A session or a speaker of one, for what is listed about it. */
-interface Place {
-  readonly position: Position;
+/** The session or speaker to which a problem refers. */
+interface DraftOrigin {
+  readonly position: SourcePosition;
   readonly title: string;
 }
 
-/** Where a time comes from. */
 interface TimeSource {
-  position: Position;
+  position: SourcePosition;
   field: string;
-  /** The title of its session. */
+  /** The session's title. */
   title: string;
   zone?: string | undefined;
 }

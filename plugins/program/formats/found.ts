@@ -1,13 +1,13 @@
-import type { Position } from "../../../schemas/documents/program-document.js";
+import type { SourcePosition } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { PROGRAM_TEXTS } from "../../../schemas/plain/program.js";
 import { lengthOf } from "../../../schemas/plain/texts.js";
 import type { Session } from "../../../schemas/program/program.js";
 
-/** A session as a format has it. What the format does not have is undefined. */
+/** A session as found in a document. Fields that the format lacks are undefined. */
 export interface FoundSession {
-  position: Position;
-  /** What the source calls it; by default its title and start. */
+  position: SourcePosition;
+  /** The session's identifier in the source; defaults to its title and start. */
   name?: string | undefined;
   title: string;
   subtitle?: string | undefined;
@@ -18,34 +18,34 @@ export interface FoundSession {
   kind?: string | undefined;
   tags?: string[];
   links?: Session["links"] | undefined;
-  /** The name of its room; empty for none. */
+  /** The room's name; empty for no room. */
   room?: string | undefined;
-  /** Its speakers. One that occurs twice counts once. */
+  /** The session's speakers. Duplicates are ignored. */
   speakers?: FoundSpeaker[];
-  /** In milliseconds since 1970; null if it is not scheduled. */
+  /** The start and the end, in milliseconds since 1970; null if the session is not scheduled. */
   times: { start: number; end: number } | null;
 }
 
-/** A speaker as a format has it. */
+/** A speaker as found in a document. */
 export interface FoundSpeaker {
-  position: Position;
-  /** What the source calls it; by default its name. */
+  position: SourcePosition;
+  /** The speaker's identifier in the source; defaults to the name. */
   id?: string | undefined;
-  /** Whether the id is of this person everywhere, so that another name of it is a new name. */
+  /** Whether the id is globally unique, so that a different name means the person was renamed. */
   isUnique?: boolean;
   name: string;
   biography?: string | undefined;
 }
 
-/** A session that cannot be read. The reader of the next session goes on. */
-export class LeftOut extends UnreadableDocument {
-  /** What is wrong, with the field but not the place of the session. */
+/** A session that cannot be read. Reading continues with the next session. */
+export class SkippedSession extends UnreadableDocument {
+  /** The problem, with the field but without the session's position. */
   readonly what: string;
-  /** The same, with the path of a session that has no line and no title. */
+  /** Like `what`, with the path, for a session that has neither a line nor a title. */
   readonly placed: string;
 
   /** @param why a sentence. */
-  constructor({ line, path }: Position, why: string, field?: string) {
+  constructor({ line, path }: SourcePosition, why: string, field?: string) {
     const what = field === undefined ? why : `${field}: ${why}`;
     if (path === undefined) super({ line: line ?? 1 }, what);
     else super({ path: field === undefined ? path : `${path}.${field}` }, why);
@@ -54,13 +54,13 @@ export class LeftOut extends UnreadableDocument {
   }
 }
 
-/** Without NUL and halves of characters, which no database keeps. */
+/** Removes NUL and lone surrogates, which databases cannot store. */
 export const clean = (text: string): string =>
   text.isWellFormed() && !text.includes("\0") ? text : text.replace(/\0|\p{Cs}/gu, "");
 
 /**
- * Where texts go that other programs do not bound: an abstract that is too long becomes, or
- * begins, the description.
+ * Moves an abstract that is too long to the start of the description, because other programs do not
+ * limit the length of abstracts.
  */
 export function longTexts(abstract: string | undefined, description?: string) {
   if (!abstract || lengthOf(abstract.trim()) <= PROGRAM_TEXTS.abstract) {
@@ -69,10 +69,10 @@ export function longTexts(abstract: string | undefined, description?: string) {
   return { abstract: "", description: [abstract, description].filter(Boolean).join("\n\n") };
 }
 
-/** Whether an address can be followed, and kept. */
+/** Whether an address can be followed and stored. */
 export const isAddress = (url: string): boolean =>
   url.length <= PROGRAM_TEXTS.address && /^https?:\/\/[^\s\0]+$/i.test(url) && URL.canParse(url);
 
-/** A text of a document in a sentence. */
+/** Quotes text from a document for use in a sentence. Truncates long text. */
 export const quoted = (text: string): string =>
   `“${(text.length > 80 ? `${text.slice(0, 79)}…` : text).toWellFormed()}”`;

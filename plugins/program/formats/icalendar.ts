@@ -1,5 +1,5 @@
 import type ICAL from "ical.js";
-import type { Position } from "../../../schemas/documents/program-document.js";
+import type { SourcePosition } from "../../../schemas/documents/program-document.js";
 import type { Session } from "../../../schemas/program/program.js";
 import { LINKS_FIELD, linksIn, TEXT_FIELD } from "./calendar-fields.js";
 import { plainLine, scanCalendars, type ScannedComponent } from "./calendar-scan.js";
@@ -13,28 +13,28 @@ import {
   lengthOf,
   Zones,
 } from "./calendar-times.js";
-import type { Draft } from "./draft.js";
+import type { ParsedProgram } from "./draft.js";
 import { quoted } from "./found.js";
 import { occurrencesOf, recurs, Steps } from "./recurrence.js";
 
-/** An event with its place in the document. */
+/** An event with its position in the document. */
 interface Found {
   event: ICAL.Component;
-  position: Position;
+  position: SourcePosition;
   title: string;
   uid: string;
   zones: Zones;
 }
 
 /**
- * Reads a calendar. Each occurrence of a recurring event is a session.
+ * Reads a calendar. Each occurrence of a recurring event becomes a session.
  * @throws {UnreadableDocument} with the line.
  */
-export function readCalendar(bytes: Uint8Array, draft: Draft): void {
+export function readCalendar(bytes: Uint8Array, draft: ParsedProgram): void {
   const steps = new Steps();
   const byUid = new Map<string, { whole: Found[]; changed: Found[] }>();
   for (const one of eventsIn(bytes, draft)) {
-    // Events without a UID have nothing to do with each other.
+    // Events without a UID are unrelated to each other.
     const key = one.uid || `\n${byUid.size}`;
     const known = byUid.get(key) ?? { whole: [], changed: [] };
     byUid.set(key, known);
@@ -52,13 +52,14 @@ export function readCalendar(bytes: Uint8Array, draft: Draft): void {
           : addOne(draft, one, one.uid);
       draft.attempt(one.position, one.title, read);
     }
-    // What an export selected of a series.
+    // The remaining changed occurrences, whose series are missing. Partial exports contain such
+    // occurrences.
     for (const [at, one] of changes) addChange(draft, one, at);
   }
 }
 
-/** The events that a parser can read. */
-function* eventsIn(bytes: Uint8Array, draft: Draft): Generator<Found> {
+/** Yields the events that can be parsed, and reports the events that cannot be parsed. */
+function* eventsIn(bytes: Uint8Array, draft: ParsedProgram): Generator<Found> {
   const leaveOut = (line: number, message: string) => draft.problem({ line }, message);
   for (const calendar of scanCalendars(bytes, leaveOut)) {
     const zones = new Zones(calendar.zones, draft.zone);
@@ -79,7 +80,7 @@ function* eventsIn(bytes: Uint8Array, draft: Draft): Generator<Found> {
   }
 }
 
-/** The line of an event that the parser does not read. */
+/** Finds the line that makes the parser reject an event. */
 function faultIn({ line, lines }: ScannedComponent): {
   line: number;
   message: string;
@@ -90,23 +91,26 @@ function faultIn({ line, lines }: ScannedComponent): {
   return { line: bad.line, message };
 }
 
-/** Of events that are revisions of one, the last; of several, the first one of them is taken. */
-function latest(draft: Draft, revisions: readonly Found[]): Found[] {
+/**
+ * Returns the revisions with the highest SEQUENCE, which several revisions may share. Reports all
+ * other revisions.
+ */
+function latest(draft: ParsedProgram, revisions: readonly Found[]): Found[] {
   const sequenceOf = ({ event }: Found) => Number(event.getFirstPropertyValue("sequence")) || 0;
   const last = Math.max(...revisions.map(sequenceOf));
   return revisions.filter((one) => {
     if (sequenceOf(one) === last) return true;
     draft.problem(
       one.position,
-      "Another event with the same UID has a higher SEQUENCE. This one was left out.",
+      "Another event with the same UID has a higher SEQUENCE. This one was skipped.",
       one.title,
     );
     return false;
   });
 }
 
-/** Changed occurrences by the time that they replace. */
-function changesOf(draft: Draft, changed: readonly Found[]): Map<number, Found> {
+/** Returns changed occurrences, by the time of the occurrence that each replaces. */
+function changesOf(draft: ParsedProgram, changed: readonly Found[]): Map<number, Found> {
   const byTime = new Map<number, Found[]>();
   for (const one of changed) {
     draft.attempt(one.position, one.title, () => {
@@ -117,12 +121,15 @@ function changesOf(draft: Draft, changed: readonly Found[]): Map<number, Found> 
   return new Map([...byTime].map(([at, revisions]) => [at, latest(draft, revisions)[0]!]));
 }
 
-const addChange = (draft: Draft, one: Found, at: number): void =>
+const addChange = (draft: ParsedProgram, one: Found, at: number): void =>
   draft.attempt(one.position, one.title, () => addOne(draft, one, nameOf(one.uid, at)));
 
-/** Adds the occurrences of a series, and takes those that were changed from `changes`. */
+/**
+ * Adds a series' occurrences. Replaces occurrences for which `changes` has a changed occurrence,
+ * and removes the replacements from `changes`.
+ */
 function addSeries(
-  draft: Draft,
+  draft: ParsedProgram,
   uid: string,
   one: Found,
   changes: Map<number, Found>,
@@ -150,21 +157,21 @@ function addSeries(
   if (more) {
     draft.problem(
       position,
-      "It recurs for more than 31 days, or more than 500 times. Later occurrences were left out.",
+      "It recurs for more than 31 days, or more than 500 times. Later occurrences were skipped.",
       title,
     );
   }
 }
 
-/** The `import_id` of an occurrence. */
+/** Returns the name of an occurrence, from which the `import_id` is derived. */
 const nameOf = (uid: string, at: number): string =>
   `${uid}/${new Date(at).toISOString().replace(/[-:]|\.\d+/g, "")}`;
 
-function addOne(draft: Draft, one: Found, name: string): void {
+function addOne(draft: ParsedProgram, one: Found, name: string): void {
   const times = timesOf(draft, one);
   if (!times) return;
   const { at, text, zone } = times.first;
-  // It says which change of the clocks the start met, if it met one.
+  // Reports a problem if the start falls in a clock change.
   if (typeof zone === "string" && zone !== "UTC") {
     const { position, title } = one;
     draft.time(text, { position, field: "DTSTART", title, zone });
@@ -173,7 +180,7 @@ function addOne(draft: Draft, one: Found, name: string): void {
 }
 
 function add(
-  draft: Draft,
+  draft: ParsedProgram,
   { event, position, title }: Found,
   name: string,
   start: number,
@@ -196,7 +203,7 @@ function add(
   });
 }
 
-/** The links of an event: its URL, or all if an export of Foyer has more. */
+/** Returns an event's links: its URL, or all of its links if Foyer exported the event. */
 function linksOf(event: ICAL.Component): Session["links"] | undefined {
   const url = textOf(event, "url").trim();
   if (url === "") return undefined;
@@ -204,13 +211,13 @@ function linksOf(event: ICAL.Component): Session["links"] | undefined {
   return links?.[0]?.url === url ? links : [{ title: "", url }];
 }
 
-/**
- * When an event begins, and how long it is.
- * @returns undefined, with a problem, for an event that is no session.
- */
-function timesOf(draft: Draft, one: Found): { first: CalendarTime; length: Length } | undefined {
+/** Returns an event's start and duration. If the event is not a session, reports a problem and returns undefined. */
+function timesOf(
+  draft: ParsedProgram,
+  one: Found,
+): { first: CalendarTime; length: Length } | undefined {
   const { event, position, title } = one;
-  const leaveOut = (why: string) => draft.problem(position, `${why} It was left out.`, title);
+  const leaveOut = (why: string) => draft.problem(position, `${why} It was skipped.`, title);
   if (textOf(event, "status").trim().toUpperCase() === "CANCELLED") {
     return void leaveOut("It is cancelled.");
   }
@@ -234,8 +241,15 @@ function timesOf(draft: Draft, one: Found): { first: CalendarTime; length: Lengt
   throw draft.fault(position, "DURATION", `${quoted(String(value))} is no duration.`);
 }
 
-/** @throws {LeftOut} if it is no time, or in an unknown zone. */
-function needTime(draft: Draft, { event, position, zones }: Found, name: string): CalendarTime {
+/**
+ * Reads a required time.
+ * @throws {SkippedSession} if the value is not a time, or its zone is unknown.
+ */
+function needTime(
+  draft: ParsedProgram,
+  { event, position, zones }: Found,
+  name: string,
+): CalendarTime {
   const property = event.getFirstProperty(name)!;
   const [, , , value] = property.jCal as unknown[];
   const zone = isUtc(value) ? "UTC" : zones.of(property);
@@ -249,7 +263,7 @@ function needTime(draft: Draft, { event, position, zones }: Found, name: string)
   throw draft.fault(position, label, `${quoted(String(value))} is no time.`);
 }
 
-function attempt<T>(draft: Draft, { position }: Found, label: string, read: () => T): T {
+function attempt<T>(draft: ParsedProgram, { position }: Found, label: string, read: () => T): T {
   try {
     return read();
   } catch (error) {

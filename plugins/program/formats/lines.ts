@@ -1,5 +1,5 @@
-/** Finds the lines of positions in a text. */
-export class Lines {
+/** Maps positions in a string to line numbers. */
+export class LineIndex {
   readonly #starts: number[] = [0];
 
   constructor(text: string) {
@@ -8,7 +8,7 @@ export class Lines {
     }
   }
 
-  /** The line of a position, from 1. */
+  /** Returns the line number for a position. The first line has the number 1. */
   at(position: number): number {
     let low = 0;
     let high = this.#starts.length;
@@ -20,7 +20,6 @@ export class Lines {
     return low + 1;
   }
 
-  /** How many lines there are. */
   get count(): number {
     return this.#starts.length;
   }

@@ -18,7 +18,7 @@ import { compileValidator, InvalidData } from "../../../schemas/validate.js";
 const check = compileValidator(ProgramDraft);
 
 /**
- * Reads Foyer's own JSON, as `GET …/program/` answers it.
+ * Reads Foyer's own JSON, as returned by `GET …/program/`.
  * @throws {InvalidData} with paths such as `sessions.3.title`.
  */
 export function readOwn(document: unknown): ProgramDocument {
@@ -73,7 +73,7 @@ function speakerOf(speaker: OwnSpeaker, i: number): DocumentSpeaker {
   };
 }
 
-/** The fields that checks look at and a document may lack. */
+/** Defaults for fields that the checks read but documents may omit. */
 const empty = {
   id: "",
   room_id: null,
@@ -84,7 +84,7 @@ const empty = {
   import_id: null,
 };
 
-/** What a document refers to is looked up when it is compared with a world. */
+/** References are not checked until the document is compared with a world. */
 const anything = {
   isRoom: () => true,
   isSpeaker: () => true,

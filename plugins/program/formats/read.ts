@@ -1,39 +1,44 @@
 import type { ProgramDocument } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
 import { findLosses, MAX_DEPTH } from "../../../schemas/validate.js";
-import { readCsv } from "./csv.js";
-import { Draft } from "./draft.js";
+import { sheetRows, UnreadableSheet } from "../../../schemas/plain/sheets/sheets.js";
+import { textOf } from "../../../schemas/plain/sheets/tables.js";
+import { readCsv, readTable } from "./csv.js";
+import { ParsedProgram } from "./draft.js";
 import { readCalendar } from "./icalendar.js";
-import { Lines } from "./lines.js";
+import { LineIndex } from "./lines.js";
 import { readOwn } from "./own.js";
 import { isScheduleJson, readScheduleJson } from "./schedule-json.js";
 import { readScheduleXml } from "./schedule-xml.js";
 import { isZone } from "./zones.js";
 
-/** How a document is read. */
 export interface ReadOptions {
-  /** Whether it is a table, which its content does not show. */
+  /** Whether the document is a CSV table, which cannot be detected from the content. */
   isCsv: boolean;
-  /** The zone of the world. */
+  /** The world's time zone. */
   zone: string;
 }
 
 /**
- * Reads a program in any of its formats, which its content tells apart.
- * @throws {InvalidData} with the line or the path where it breaks.
+ * Reads a program in any supported format. Except for CSV, the format is detected from the content.
+ * @throws {InvalidData} with the line or the path of the fault.
  */
 export function readProgram(bytes: Uint8Array, { isCsv, zone }: ReadOptions): ProgramDocument {
-  const draft = new Draft(isZone(zone) ? zone : "UTC");
-  if (!isCsv && IS_CALENDAR.test(latin1(bytes.subarray(0, 1000)))) {
-    // Its lines may be folded within a character.
+  const draft = new ParsedProgram(isZone(zone) ? zone : "UTC");
+  if (isCsv) {
+    readCsv(textOf(bytes), draft);
+    return draft.finish();
+  }
+  if (IS_CALENDAR.test(latin1(bytes.subarray(0, 1000)))) {
+    // The calendar is passed on as bytes, because lines may be folded within a character.
     const hasMark = latin1(bytes.subarray(0, 3)) === MARK;
     readCalendar(hasMark ? bytes.subarray(3) : bytes, draft);
     return { ...draft.finish(), hasOneLink: true };
   }
+  const start = latin1(bytes.subarray(0, 1000)).replace(MARK, "").trimStart();
+  if (start !== "" && !/^[[{<"\dtfn-]/.test(start)) throw new UnreadableDocument({}, UNKNOWN);
   const text = decode(bytes);
-  const start = text.slice(0, 1000).trimStart();
-  if (isCsv) readCsv(text, draft);
-  else if (start.startsWith("<")) readScheduleXml(text, draft);
+  if (start.startsWith("<")) readScheduleXml(text, draft);
   else {
     const document = parseJson(text);
     if (!isScheduleJson(document)) {
@@ -46,7 +51,33 @@ export function readProgram(bytes: Uint8Array, { isCsv, zone }: ReadOptions): Pr
   return draft.finish();
 }
 
-/** What marks the order of bytes, as UTF-8. */
+const UNKNOWN =
+  "This is none of the files that can be read: Excel (.xlsx), CSV, iCalendar (.ics), schedule.json, schedule.xml, and a program as Foyer exports it.";
+
+/**
+ * Reads a program from a workbook.
+ * @throws {InvalidData} with the line of the fault.
+ */
+export async function readWorkbook(bytes: Uint8Array, zone: string): Promise<ProgramDocument> {
+  const draft = new ParsedProgram(isZone(zone) ? zone : "UTC");
+  let rows: string[][];
+  try {
+    rows = await sheetRows(bytes);
+  } catch (error) {
+    if (!(error instanceof UnreadableSheet)) throw error;
+    throw new UnreadableDocument({}, error.message);
+  }
+  const width = rows[0]?.findLastIndex((cell) => cell.trim() !== "") ?? -1;
+  readTable(
+    rows
+      .map((cells, i) => ({ cells: cells.slice(0, width + 1), line: i + 1 }))
+      .filter(({ cells }) => cells.some((cell) => cell.trim() !== "")),
+    draft,
+  );
+  return draft.finish();
+}
+
+/** The UTF-8 byte order mark, decoded as Latin-1. */
 const MARK = "\xEF\xBB\xBF";
 
 const IS_CALENDAR = new RegExp(`^(${MARK})?\\s*BEGIN:VCALENDAR`, "i");
@@ -61,7 +92,7 @@ function decode(bytes: Uint8Array): string {
   }
 }
 
-/** The first line that is not UTF-8. */
+/** Returns the first line that is not UTF-8. */
 function lineOfFault(bytes: Uint8Array): number {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let line = 1;
@@ -78,19 +109,19 @@ function lineOfFault(bytes: Uint8Array): number {
   return line;
 }
 
-/** A parser of JSON takes seconds for millions of levels. */
+/** Rejects deeply nested JSON, because parsing millions of levels takes seconds. */
 function refuseDepth(text: string): void {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const char = text[at];
     if (char === '"') {
-      // Behind the string, whose escapes may hide its end.
+      // Skip the string, including any escaped quotation marks.
       while (++at < text.length && text[at] !== '"') if (text[at] === "\\") at++;
     } else if (char === "[" || char === "{") {
       if (++depth > MAX_DEPTH) {
         throw new UnreadableDocument(
-          { line: new Lines(text).at(at) },
-          `May not be nested more than ${MAX_DEPTH} levels deep.`,
+          { line: new LineIndex(text).at(at) },
+          `May be nested at most ${MAX_DEPTH} levels deep.`,
         );
       }
     } else if (char === "]" || char === "}") depth--;
@@ -103,9 +134,9 @@ function parseJson(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const { message } = error as Error;
-    const lines = new Lines(text);
+    const lines = new LineIndex(text);
     const position = /at position (\d+)/.exec(message)?.[1];
     const line = position === undefined ? lines.count : lines.at(Number(position));
-    throw new UnreadableDocument({ line }, "It is not JSON there.");
+    throw new UnreadableDocument({ line }, "This is not valid JSON.");
   }
 }

@@ -10,28 +10,30 @@ import {
   type Zones,
 } from "./calendar-times.js";
 
-/** How far the occurrences of an event reach, in milliseconds: 31 days. */
+/** Maximum time span of an event's occurrences, in milliseconds: 31 days. */
 const SPAN = 31 * 24 * 60 * 60 * 1000;
 
-/** The most occurrences of one event. */
 const MAX_OCCURRENCES = 500;
 
-/** When a recurring event begins, each time. */
+/** A recurring event's occurrences. */
 export interface Occurrences {
-  /** In milliseconds since 1970, in order, with the length of those that have their own. */
+  /**
+   * The occurrences in order. Each occurrence has its start in milliseconds since 1970, and its
+   * length if the length differs from the event's length.
+   */
   starts: [at: number, length: Length | undefined][];
-  /** Whether there are more of them, later or too many. */
+  /** Whether occurrences were omitted because they are too late or too many. */
   more: boolean;
 }
 
-/** Counts how often the rules of a document are tried, as some never match. */
+/** Limits the number of evaluations of a document's rules, because some rules never match. */
 export class Steps {
   #left = 200_000;
 
-  /** @throws {TypeError} with a sentence. */
+  /** @throws {TypeError} with a sentence, if the limit is exceeded. */
   take(ofRule: number): void {
     if (--this.#left < 0 || ofRule > 10_000) {
-      throw new TypeError("It recurs too often to be read.");
+      throw new TypeError("It recurs too often.");
     }
   }
 }
@@ -41,11 +43,11 @@ export const recurs = (event: ICAL.Component): boolean =>
   event.hasProperty("rrule") || event.hasProperty("rdate");
 
 /**
- * The occurrences of an event within 31 days of its start, without its EXDATEs (RFC 5545,
- * section 3.8.5). The times of a rule are on the clock of the event, so they keep their hour
+ * Returns an event's occurrences within 31 days of its start, without its EXDATEs (RFC 5545,
+ * section 3.8.5). A rule is evaluated in the event's local time, so occurrences keep their hour
  * when the clocks change.
- * @param leaveOut is called for a time that cannot be read, with a sentence.
- * @throws {TypeError} for a rule that cannot be read, with a sentence.
+ * @param leaveOut is called with a sentence for a time that cannot be read.
+ * @throws {TypeError} with a sentence, for a rule that cannot be read.
  */
 export function occurrencesOf(
   event: ICAL.Component,
@@ -66,9 +68,9 @@ export function occurrencesOf(
   for (const property of event.getAllProperties("rrule")) {
     const rule = property.getFirstValue();
     if (!(rule instanceof ICAL.Recur) || !rule.freq) {
-      throw new TypeError("It is no rule.");
+      throw new TypeError("It is not a recurrence rule.");
     }
-    // Its end is a moment, and the iterator would compare it with a clock.
+    // UNTIL is a point in time, but the iterator would compare it with local times.
     const until = rule.until as ICAL.Time | null | undefined;
     const end = until ? endOf(until, start) : Infinity;
     rule.until = null;
@@ -91,7 +93,7 @@ interface OccurrenceOptions {
   leaveOut: (message: string) => void;
 }
 
-/** An iterator that gives up: it would try a rule that never matches until the end of time. */
+/** Limits an iterator. Without a limit, the iterator would never stop evaluating a rule that has no matches. */
 function bounded(iterator: ICAL.RecurIterator, steps: Steps): ICAL.RecurIterator {
   const checked = iterator as unknown as {
     check_contracting_rules: () => boolean;
@@ -105,7 +107,10 @@ function bounded(iterator: ICAL.RecurIterator, steps: Steps): ICAL.RecurIterator
   return iterator;
 }
 
-/** The last moment of a rule. A day counts until it ends, on the clock of the event. */
+/**
+ * Returns the end of a rule, in milliseconds since 1970. If UNTIL is a date, the rule includes that
+ * whole day in the event's local time.
+ */
 function endOf(until: ICAL.Time, start: CalendarTime): number {
   const clock = clockOf(until);
   if (until.isDate) {
@@ -114,7 +119,7 @@ function endOf(until: ICAL.Time, start: CalendarTime): number {
   return until.zone === ICAL.Timezone.utcTimezone ? clock : momentIn(start.zone, clock);
 }
 
-/** The times of all properties of a name, with the lengths of periods. */
+/** Returns the times in all properties with this name, along with the lengths of periods. */
 function timesOf(
   event: ICAL.Component,
   name: "rdate" | "exdate",
@@ -135,7 +140,7 @@ function timesOf(
         return [{ at: start.at, ...(length && { length }) }];
       }
       const label = name.toUpperCase();
-      leaveOut(`${label}: A time cannot be read. It was left out.`);
+      leaveOut(`${label}: A time cannot be read. It was skipped.`);
       return [];
     });
   });

@@ -1,5 +1,5 @@
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import type { Draft } from "./draft.js";
+import type { ParsedProgram } from "./draft.js";
 import {
   type ScheduleDay,
   ScheduleReader,
@@ -9,13 +9,13 @@ import {
 
 type Json = Record<string, unknown>;
 
-/** Where an event stands: what the objects around it say. */
-interface Place {
+/** An event's day and room, from the objects that enclose the event. */
+interface DayAndRoom {
   day: ScheduleDay;
   room: string;
 }
 
-/** The lists of which each entry is an event, whatever it looks like. */
+/** The lists in which every entry is an event, regardless of its fields. */
 const EVENTS = new Set(["events", "talks", "sessions"]);
 
 /** Whether a document is a `schedule.json`. */
@@ -23,10 +23,10 @@ export const isScheduleJson = (document: unknown): boolean =>
   isObject(document) && (isObject(document.schedule) || Array.isArray(document.schedule));
 
 /**
- * Reads a `schedule.json` of pretalx, frab or the c3voc. Events are read wherever they stand.
+ * Reads a `schedule.json` from pretalx, frab or the c3voc. Events are found at any level.
  * @throws {UnreadableDocument} with a path such as `schedule.conference.days.0`.
  */
-export function readScheduleJson(document: unknown, draft: Draft): void {
+export function readScheduleJson(document: unknown, draft: ParsedProgram): void {
   const { schedule } = document as { schedule: unknown };
   const inside = (value: unknown, name: string): unknown =>
     isObject(value) ? value[name] : undefined;
@@ -44,12 +44,12 @@ export function readScheduleJson(document: unknown, draft: Draft): void {
   new Walk(reader).into(schedule, "schedule", { day: {}, room: "" });
 }
 
-/** Finds the events of a schedule. */
+/** Walks a schedule to find its events. */
 class Walk {
   constructor(private readonly reader: ScheduleReader) {}
 
-  /** Reads what is in a value, which is no event itself. */
-  into(value: unknown, path: string, place: Place): void {
+  /** Reads the events within a value that is not an event itself. */
+  into(value: unknown, path: string, place: DayAndRoom): void {
     if (Array.isArray(value)) {
       value.forEach((entry, i) => {
         const where = `${path}.${i}`;
@@ -68,8 +68,8 @@ class Walk {
     }
   }
 
-  /** Rooms by name with their events, or a list of rooms that have a name. */
-  #rooms(rooms: unknown, path: string, place: Place): void {
+  /** Reads either an object that contains events by room name, or a list of rooms that have names. */
+  #rooms(rooms: unknown, path: string, place: DayAndRoom): void {
     if (Array.isArray(rooms)) {
       rooms.forEach((room, i) => {
         const name = isObject(room) ? textOf(room.name) : undefined;
@@ -82,12 +82,12 @@ class Walk {
         const around = { ...place, room: name };
         if (Array.isArray(events)) this.#events(events, where, around);
         else if (isObject(events)) this.into(events, where, around);
-        else this.#leaveOut(where, events, "It is no list.");
+        else this.#leaveOut(where, events, "It is not a list.");
       }
     } else this.#leaveOut(path, rooms, "It is neither an object nor a list.");
   }
 
-  #events(events: unknown, path: string, place: Place): void {
+  #events(events: unknown, path: string, place: DayAndRoom): void {
     const entries = Array.isArray(events)
       ? [...events.entries()]
       : isObject(events)
@@ -99,30 +99,30 @@ class Walk {
         if (Array.isArray(event)) this.into(event, where, place);
         else this.#event(event, where, place);
       }
-    } else this.#leaveOut(path, events, "It is no list.");
+    } else this.#leaveOut(path, events, "It is not a list.");
   }
 
-  #event(event: unknown, path: string, { day, room }: Place): void {
+  #event(event: unknown, path: string, { day, room }: DayAndRoom): void {
     if (isObject(event)) this.reader.add(eventOf(event, path), day, room);
     else {
       const { draft } = this.reader;
       draft.attempt({ path }, "", () => {
-        throw draft.fault({ path }, undefined, "It is no object.");
+        throw draft.fault({ path }, undefined, "It is not an object.");
       });
     }
   }
 
   #leaveOut(path: string, value: unknown, why: string): void {
     if (value === undefined || value === null) return;
-    this.reader.draft.problem({}, `${path}: ${why} It was left out.`);
+    this.reader.draft.problem({}, `${path}: ${why} It was skipped.`);
   }
 }
 
-/** Whether an object outside of the known lists is an event. */
+/** Whether an object outside of the known lists looks like an event. */
 const isEvent = (value: Json): boolean =>
   "title" in value && "duration" in value && ("start" in value || "date" in value);
 
-/** The day that an object around events is. */
+/** Returns the day described by an object that contains events. */
 function dayOf(value: Json): ScheduleDay | undefined {
   const { date, day_start } = value;
   if (date === undefined && day_start === undefined) return undefined;
@@ -137,7 +137,7 @@ function eventOf(event: Json, path: string): ScheduleEvent {
     guid: textOf(event.guid),
     code: textOf(event.code),
     id: textOf(event.id),
-    // Null is what an exporter writes for nothing; a missing field says nothing.
+    // Exporters write null for an empty field; a missing field is unspecified.
     title: textOf(event.title),
     subtitle: textOrEmpty(event, "subtitle"),
     abstract: textOrEmpty(event, "abstract"),
@@ -179,23 +179,23 @@ function personOf(person: unknown, path: string): SchedulePerson {
 const isObject = (value: unknown): value is Json =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A text, or a number or a word in its place; undefined for anything else, and for none. */
+/** Returns a non-empty string, or a number as a string. Returns undefined for any other value. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   return typeof value === "number" ? String(value) : undefined;
 }
 
-/** The text of a field; empty if the field is there without one. */
+/** Returns a field's text: empty if the field has no text, or undefined if the field is missing. */
 const textOrEmpty = (object: Json, field: string): string | undefined =>
   field in object ? (textOf(object[field]) ?? "") : undefined;
 
-/** How many entries of a list are looked at: more than a session may have. */
-const MOST_ENTRIES = 200;
+/** Maximum number of list entries examined: more than a session may have. */
+const MAX_ENTRIES = 200;
 
-/** A list; of something else, which reads as one entry that is left out, the value itself. */
+/** Returns the entries of a list. Any other value is treated as the only entry. */
 const listOf = (value: unknown): unknown[] =>
   Array.isArray(value)
-    ? value.slice(0, MOST_ENTRIES)
+    ? value.slice(0, MAX_ENTRIES)
     : value === undefined || value === null
       ? []
       : [value];

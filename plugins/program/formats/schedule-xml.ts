@@ -1,8 +1,8 @@
 import { XMLParser, XMLValidator } from "fast-xml-parser";
-import type { Position } from "../../../schemas/documents/program-document.js";
+import type { SourcePosition } from "../../../schemas/documents/program-document.js";
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import type { Draft } from "./draft.js";
-import { Lines } from "./lines.js";
+import type { ParsedProgram } from "./draft.js";
+import { LineIndex } from "./lines.js";
 import {
   type ScheduleDay,
   ScheduleReader,
@@ -11,7 +11,7 @@ import {
 } from "./schedule.js";
 import { scanXml } from "./xml-scan.js";
 
-/** A node as the parser gives it: its children by its name, and its attributes. */
+/** A node as returned by the parser: its children under its name, and its attributes. */
 type Node = Record<string | symbol, unknown>;
 
 const PARSED = XMLParser.getMetaDataSymbol() as unknown as symbol;
@@ -19,7 +19,7 @@ const PARSED = XMLParser.getMetaDataSymbol() as unknown as symbol;
 const ATTRIBUTES = ":@";
 const TEXT = "#text";
 
-/** The elements of HTML after which a text goes on in another line. */
+/** HTML elements that end a line of text. */
 const BLOCKS = new Set([
   "p",
   "div",
@@ -41,21 +41,22 @@ const BLOCKS = new Set([
 const parser = new XMLParser({
   ignoreAttributes: false,
   attributeNamePrefix: "",
-  // Otherwise, the order of text and markup is lost.
+  // Preserves the order of text and markup.
   preserveOrder: true,
   trimValues: false,
   parseTagValue: false,
-  // Numeric references, such as `&#x27;`, depend on it. A scan has refused all names but five.
+  // Enables numeric references, such as `&#x27;`. `scanXml` has already rejected all named
+  // references except the five predefined entities.
   htmlEntities: true,
   captureMetaData: true,
 });
 
 /**
- * Reads a `schedule.xml` of frab or pretalx. Events are read wherever they stand.
+ * Reads a `schedule.xml` from frab or pretalx. Events are found at any level.
  * @throws {UnreadableDocument} with the line.
  */
-export function readScheduleXml(text: string, draft: Draft): void {
-  const lines = new Lines(text);
+export function readScheduleXml(text: string, draft: ParsedProgram): void {
+  const lines = new LineIndex(text);
   scanXml(text, lines);
   const valid = XMLValidator.validate(text);
   if (valid !== true) {
@@ -77,9 +78,9 @@ export function readScheduleXml(text: string, draft: Draft): void {
 }
 
 /**
- * Adds the events in an element.
- * @param day that the element is in.
- * @param room that the element is in.
+ * Adds the events within an element.
+ * @param day the enclosing day.
+ * @param room the enclosing room.
  */
 function readEvents(
   reader: ScheduleReader,
@@ -143,47 +144,45 @@ function personOf(person: Element): SchedulePerson {
   };
 }
 
-/** An element of a document. */
 class Element {
   readonly name: string;
 
   constructor(
     private readonly node: Node,
-    private readonly lines: Lines,
+    private readonly lines: LineIndex,
   ) {
     this.name = nameOf(node);
   }
 
-  /** Attributes that are not empty. */
+  /** The element's non-empty attributes. */
   get attributes(): Partial<Record<string, string>> {
     const attributes = (this.node[ATTRIBUTES] ?? {}) as Record<string, string>;
     return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== ""));
   }
 
-  /** The elements in it. */
   get children(): Element[] {
     return nodesIn(this.node)
       .filter((node) => nameOf(node) !== TEXT)
       .map((node) => new Element(node, this.lines));
   }
 
-  /** Its first element of a name. */
+  /** Returns the first child element with a name. */
   child(name: string): Element | undefined {
     const node = nodesIn(this.node).find((node) => nameOf(node) === name);
     return node && new Element(node, this.lines);
   }
 
-  /** The text of its first element of a name; undefined if there is none. */
+  /** Returns the text of the first child element with a name, or undefined if there is no such child. */
   text(name: string): string | undefined {
     return this.child(name)?.content;
   }
 
-  /** Its text, and that of all elements in it, in order. */
+  /** The text of the element and its descendants, in order. */
   get content(): string {
     return textIn(this.node).trim();
   }
 
-  get position(): Position {
+  get position(): SourcePosition {
     const { startIndex = 0 } = (this.node[PARSED] ?? {}) as {
       startIndex?: number;
     };

@@ -1,14 +1,14 @@
-import type { Position } from "../../../schemas/documents/program-document.js";
-import type { Draft } from "./draft.js";
+import type { SourcePosition } from "../../../schemas/documents/program-document.js";
+import type { ParsedProgram } from "./draft.js";
 import { type FoundSpeaker, quoted } from "./found.js";
 import { localDay, localTime, timeOfDay, zoneNamed } from "./zones.js";
 
-// What pretalx, frab and the tools of the c3voc call a schedule, of which JSON and XML are two
-// forms. Sources: the exporters of pretalx (`schedule.json`, `schedule.xml`) and frab.
+// The schedule format of pretalx, frab and the c3voc's tools, which exists as JSON and as XML.
+// Sources: the exporters of pretalx (`schedule.json`, `schedule.xml`) and frab.
 
-/** An event of a schedule. What its form does not have is undefined. */
+/** An event in a schedule. Fields that the format lacks are undefined. */
 export interface ScheduleEvent {
-  position: Position;
+  position: SourcePosition;
   guid?: string | undefined;
   code?: string | undefined;
   id?: string | undefined;
@@ -19,13 +19,13 @@ export interface ScheduleEvent {
   track?: string | undefined;
   type?: string | undefined;
   language?: string | undefined;
-  /** The start with its date. Older exports do not have it. */
+  /** The date and time of the start. Some exports omit this field or contain only the date. */
   date?: string | undefined;
-  /** The start on the clock: `HH:MM`. */
+  /** The start in local time: `HH:MM`. */
   start?: string | undefined;
-  /** How long it is, as {@link ScheduleReader} reads it. */
+  /** The duration, in a format that {@link ScheduleReader} parses. */
   duration?: string | undefined;
-  /** The exact end, in exports of Foyer whose duration leaves out seconds. */
+  /** The exact end, which only Foyer's own exports contain, because durations omit seconds. */
   end?: string | undefined;
   room?: string | undefined;
   persons?: SchedulePerson[] | undefined;
@@ -33,7 +33,7 @@ export interface ScheduleEvent {
 }
 
 export interface SchedulePerson {
-  position: Position;
+  position: SourcePosition;
   guid?: string | undefined;
   code?: string | undefined;
   id?: string | undefined;
@@ -41,35 +41,35 @@ export interface SchedulePerson {
   biography?: string | undefined;
 }
 
-/** A day of a schedule. */
+/** A day in a schedule. */
 export interface ScheduleDay {
   /** `YYYY-MM-DD`. */
   date?: string | undefined;
-  /** When it begins: often at 4 o'clock, so that the night belongs to it. */
+  /** The start of the day, often at 4 o'clock, so that the hours after midnight belong to the previous day. */
   start?: string | undefined;
 }
 
-/** What a schedule says of all its days. */
+/** Settings that apply to all days of a schedule. */
 export interface Conference {
-  /** The zone of times without an offset. */
+  /** The zone for times without an offset. */
   zone?: string | undefined;
-  /** When a day begins, as Pentabarf and frab say it: `04:00:00`. */
+  /** The start of a day, in the format of Pentabarf and frab: `04:00:00`. */
   dayChange?: string | undefined;
 }
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** What some systems write for no id. */
+/** Placeholders that some systems write instead of an id. */
 const NO_ID = /^[0-]*$/;
 
-/** Adds the events of a schedule to a draft. */
+/** Adds a schedule's events to a draft. */
 export class ScheduleReader {
   readonly #zone: string | undefined;
   readonly #dayChange: number | undefined;
 
   constructor(
-    readonly draft: Draft,
+    readonly draft: ParsedProgram,
     { zone = "", dayChange = "" }: Conference,
   ) {
     this.#zone = zone.trim() === "" ? undefined : zoneNamed(zone);
@@ -82,7 +82,10 @@ export class ScheduleReader {
     }
   }
 
-  /** @param room that the event is listed in. */
+  /**
+   * Adds an event.
+   * @param room the room under which the event is listed.
+   */
   add(event: ScheduleEvent, day: ScheduleDay, room: string): void {
     const { position, title = "" } = event;
     this.draft.attempt(position, title, () => this.#add(event, day, room));
@@ -133,14 +136,14 @@ export class ScheduleReader {
     if (date.trim() !== "" && own === undefined) {
       return draft.time(date, { ...source, field: "date" });
     }
-    // A day without a time, of which the start says the rest.
+    // If `date` has no time, the day is combined with `start`.
     const listed = localDay(day.date ?? "");
     const midnight = own ?? listed;
     const clock = timeOfDay(event.start ?? "");
     if (midnight === undefined || clock === undefined) {
-      throw draft.fault(position, "date", "Neither it nor the day and the start are a time.");
+      throw draft.fault(position, "date", "Neither it nor the day and start form a valid time.");
     }
-    // What is earlier than the day begins is in the night after it.
+    // A time before the start of a day belongs to the night at the end of that day.
     const isNight = (own === undefined || own === listed) && clock < this.#begin(day);
     return draft.moment(
       { clock: midnight + clock + (isNight ? DAY : 0) },
@@ -154,13 +157,13 @@ export class ScheduleReader {
     return Math.abs(exact - end) < MINUTE ? exact : end;
   }
 
-  /** When a day begins on the clock, in milliseconds. */
+  /** Returns the local time at which a day begins, in milliseconds. */
   #begin({ start = "" }: ScheduleDay): number {
     const begins = /T(\d\d:\d\d)/.exec(start)?.[1] ?? "";
     return this.#dayChange ?? timeOfDay(begins) ?? 0;
   }
 
-  /** `H:MM`, `H:MM:SS`, or `D:HH:MM` as schedules write what lasts for days. */
+  /** Parses `H:MM`, `H:MM:SS`, or `D:HH:MM`, which schedules use for durations of several days. */
   #duration({ position, duration = "" }: ScheduleEvent): number {
     const parts = /^(?:(\d{1,3}):)?(\d{1,3}):(\d\d)$/.exec(duration.trim());
     if (!parts || Number(parts[3]) > 59) {
@@ -173,7 +176,8 @@ export class ScheduleReader {
     const [first = "", ...rest] = parts.slice(1);
     const [hours, minutes] = rest.map(Number) as [number, number];
     if (first === "") return (hours * 60 + minutes) * MINUTE;
-    // A day has no 45th hour, and nobody writes a number of days with a zero before it.
+    // In `D:HH:MM`, hours end at 23, and the number of days has no leading zero. Any other value is
+    // `H:MM:SS`.
     const isClock = first.startsWith("0") || hours > 23;
     if (isClock && hours <= 59) {
       return (Number(first) * 60 + hours) * MINUTE + minutes * 1000;

@@ -1,6 +1,6 @@
 /**
- * The zones of Windows and what they are called by the IANA, for the world as a whole (territory
- * 001). Source: `windowsZones.xml` of the Unicode CLDR, version 48.
+ * The IANA zone for each Windows zone, using the worldwide defaults (territory 001). Source:
+ * `windowsZones.xml` of the Unicode CLDR, version 48.
  */
 export const WINDOWS_ZONES: Readonly<Record<string, string>> = {
   "Dateline Standard Time": "Etc/GMT+12",

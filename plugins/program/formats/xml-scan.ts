@@ -1,36 +1,37 @@
 import { UnreadableDocument } from "../../../schemas/documents/unreadable.js";
-import { Lines } from "./lines.js";
+import { LineIndex } from "./lines.js";
 
-// What is refused before a parser of XML sees it: it would follow, guess, or mend what is wrong.
+// Checks that run before an XML parser sees the text, because a parser would resolve entity
+// references, and would tolerate or repair invalid input.
 
-/** How deep elements may nest. A schedule needs eight levels. */
+/** Maximum nesting depth of elements. A schedule needs eight levels. */
 const MAX_DEPTH = 32;
 
-/** The most elements and attributes. A schedule of 1,400 events has 60,000. */
-const MOST_NODES = 300_000;
+/** Maximum number of elements and attributes. A schedule with 1,400 events has 60,000 elements and attributes. */
+const MAX_NODES = 300_000;
 
-/** The most attributes of an element. */
-const MOST_ATTRIBUTES = 100;
+/** Maximum number of attributes per element. */
+const MAX_ATTRIBUTES = 100;
 
 const ATTRIBUTE = /\s[\w:.-]+\s*=/g;
 
-/** The references that XML has without any declaration. */
+/** Any `&` that begins neither a predefined entity nor a character reference. */
 const REFERENCE = /&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-f]{1,6});)/i;
 
 const NAME = /^<\/?([A-Za-z_:][\w:.-]{0,99})/;
 
 /**
- * Refuses declarations of types and entities, references to entities, nesting without bound,
- * and what is not well-formed, in one pass over the text.
+ * Rejects DTDs, entity references, deep nesting, and text that is not well-formed, in a single
+ * pass.
  * @throws {UnreadableDocument} with the line.
  */
-export function scanXml(text: string, lines: Lines): void {
+export function scanXml(text: string, lines: LineIndex): void {
   const open: { name: string; at: number }[] = [];
   let hasRoot = false;
   const fail = (at: number, message: string): never => {
     throw new UnreadableDocument({ line: lines.at(at) }, message);
   };
-  /** The end of what begins at a position. */
+  /** Returns the position after the next `end`, or fails if there is no `end`. */
   const endOf = (at: number, end: string, what: string): number => {
     const found = text.indexOf(end, at);
     return found < 0 ? fail(at, `${what} has no end.`) : found + end.length;
@@ -38,15 +39,15 @@ export function scanXml(text: string, lines: Lines): void {
   const refuseReferences = (from: number, to: number) => {
     const between = text.slice(from, to);
     const found = REFERENCE.exec(between);
-    if (found) fail(from + found.index, "Entities are refused.");
+    if (found) fail(from + found.index, "Entities are not allowed.");
     return between;
   };
 
   let nodes = 0;
   const count = (at: number, more: number) => {
     nodes += more;
-    if (nodes > MOST_NODES) {
-      fail(at, `At most ${MOST_NODES} elements and attributes are taken.`);
+    if (nodes > MAX_NODES) {
+      fail(at, `A file may have at most ${MAX_NODES} elements and attributes.`);
     }
   };
 
@@ -56,7 +57,7 @@ export function scanXml(text: string, lines: Lines): void {
     const to = tag < 0 ? text.length : tag;
     const between = refuseReferences(at, to);
     if (open.length === 0 && between.trim() !== "") {
-      fail(at + between.search(/\S/), "There is text outside of the schedule.");
+      fail(at + between.search(/\S/), "There is text outside the schedule.");
     }
     at = to;
     if (tag < 0) break;
@@ -65,7 +66,7 @@ export function scanXml(text: string, lines: Lines): void {
     else if (text.startsWith("<![CDATA[", at) && open.length > 0) {
       at = endOf(at, "]]>", "A section of CDATA");
     } else if (text.startsWith("<!", at)) {
-      fail(at, "Declarations of types and entities are refused.");
+      fail(at, "Document type and entity declarations are not allowed.");
     } else if (text.startsWith("<?", at)) {
       const end = endOf(at, "?>", "An instruction");
       const declared = /^<\?xml\s[^>]*encoding\s*=\s*["']([^"']*)/i.exec(
@@ -80,8 +81,8 @@ export function scanXml(text: string, lines: Lines): void {
       const name = NAME.exec(text.slice(at, at + 110))?.[1] ?? fail(at, "A tag has no name.");
       const tag = refuseReferences(at, end);
       const attributes = tag.match(ATTRIBUTE)?.length ?? 0;
-      if (attributes > MOST_ATTRIBUTES) {
-        fail(at, `At most ${MOST_ATTRIBUTES} attributes are taken.`);
+      if (attributes > MAX_ATTRIBUTES) {
+        fail(at, `An element may have at most ${MAX_ATTRIBUTES} attributes.`);
       }
       count(at, attributes);
       if (text[at + 1] === "/") {
@@ -99,7 +100,7 @@ export function scanXml(text: string, lines: Lines): void {
         hasRoot = true;
         if (text[end - 2] !== "/") open.push({ name, at });
         if (open.length > MAX_DEPTH) {
-          fail(at, `May not be nested more than ${MAX_DEPTH} levels deep.`);
+          fail(at, `May be nested at most ${MAX_DEPTH} levels deep.`);
         }
       }
       at = end;
@@ -111,7 +112,10 @@ export function scanXml(text: string, lines: Lines): void {
   }
 }
 
-/** The position behind a tag, whose values may contain `>`; undefined if it has no end. */
+/**
+ * Returns the position after a tag, whose attribute values may contain `>`, or undefined if the tag
+ * is unterminated.
+ */
 function endOfTag(text: string, from: number): number | undefined {
   for (let at = from + 1; at < text.length;) {
     const char = text[at];

@@ -1,16 +1,16 @@
 import { WINDOWS_ZONES } from "./windows-zones.js";
 
-// Local times and time zones, by the data of `Intl`.
+// Local times and time zones, based on `Intl`.
 
-/** A time on the clock of some zone. */
+/** A wall-clock time in some zone. */
 export interface LocalTime {
-  /** As if the clock were UTC: milliseconds since 1970. */
+  /** Milliseconds since 1970, as if the clock were UTC. */
   readonly clock: number;
-  /** The offset from UTC that the text names, in milliseconds; undefined without one. */
+  /** The UTC offset in the text, in milliseconds; undefined if the text has no offset. */
   readonly offset?: number;
 }
 
-/** How a local time met a change of the clocks. */
+/** How a clock change affects a local time. */
 export type ClockChange = "repeated" | "skipped";
 
 const TEXT =
@@ -20,8 +20,8 @@ const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
 
 /**
- * A time in a text: a date, a time, and an offset if it has one.
- * @returns undefined if the text has another form, or if no such day or time exists.
+ * Parses a date and a time, with an optional UTC offset.
+ * @returns undefined if the text has another format, or if the day or time does not exist.
  */
 export function localTime(text: string): LocalTime | undefined {
   const match = TEXT.exec(text.trim());
@@ -45,7 +45,7 @@ export function localTime(text: string): LocalTime | undefined {
   return { clock, offset: sign * (hours * 60 + minutes) * 60_000 };
 }
 
-/** The beginning of a day as `YYYY-MM-DD`, as if its clock were UTC. */
+/** Parses `YYYY-MM-DD`. Returns the start of the day in milliseconds since 1970, as if the local time were UTC. */
 export function localDay(text: string): number | undefined {
   const match = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text.trim());
   if (!match) return undefined;
@@ -53,7 +53,7 @@ export function localDay(text: string): number | undefined {
   return dayOf(year!, month!, day!);
 }
 
-/** The milliseconds of `HH:MM` or `HH:MM:SS` since midnight. */
+/** Parses `HH:MM` or `HH:MM:SS` into milliseconds since midnight. */
 export function timeOfDay(text: string): number | undefined {
   const match = CLOCK.exec(text.trim());
   if (!match) return undefined;
@@ -81,14 +81,14 @@ export function isZone(name: string): boolean {
   }
 }
 
-/** The zones of Windows in lower case. */
+/** IANA zones by lowercase Windows name. */
 const windows = new Map(
   Object.entries(WINDOWS_ZONES).map(([name, zone]) => [name.toLowerCase(), zone]),
 );
 
 const AREAS = ["Europe", "America", "Asia", "Africa", "Australia", "Pacific", "Atlantic", "Indian"];
 
-/** Regions that Windows shows and the IANA calls by their cities. */
+/** Regions in Windows display names for which the IANA name uses a city. */
 const REGIONS: Readonly<Record<string, string>> = {
   arizona: "America/Phoenix",
   brasilia: "America/Sao_Paulo",
@@ -96,19 +96,19 @@ const REGIONS: Readonly<Record<string, string>> = {
   saskatchewan: "America/Regina",
 };
 
-/** What Windows shows for a zone: its offset, and cities or a region. */
+/** A zone's Windows display name: the offset, then cities or a region. */
 const SHOWN = /^\((?:UTC|GMT) ?(?:([+-])(\d\d?)[:.]?(\d\d)?)?\)(.+)$/i;
 
-/** The longest name of a zone that is looked up. */
+/** Maximum length of a zone name to look up. */
 const MAX_NAME = 200;
 
 /** An offset alone: `+01:00`, `UTC+1`, `GMT-0330`. */
 const OFFSET = /^\(?(?:UTC|GMT)?\s*([+-])(\d\d?)(?:[:.]?(\d\d))?\)?$/i;
 
 /**
- * The zone that a calendar or a schedule names: by the IANA, also behind a path; as Windows calls or
- * shows it; or by its offset.
- * @returns a name that `Intl` knows; undefined if the zone is unknown.
+ * Resolves the zone that a calendar or a schedule names: an IANA name (possibly after a path), a
+ * Windows name or display name, or an offset.
+ * @returns a zone that {@link clockAt} accepts, or undefined if the zone is unknown.
  */
 export function zoneNamed(text: string): string | undefined {
   const whole = text.trim();
@@ -120,12 +120,12 @@ export function zoneNamed(text: string): string | undefined {
     windowsZone(last) ??
     offsetZone(OFFSET.exec(whole)) ??
     shownZone(whole) ??
-    // Intl takes words, such as `EST`, for zones.
+    // `Intl` also accepts abbreviations such as `EST` as zones.
     (isZone(whole) ? whole : undefined)
   );
 }
 
-/** The zone of the IANA that a text names, also behind a path. */
+/** Returns the IANA zone that `text` names, possibly after a path, or undefined if `text` names no IANA zone. */
 export function ianaZone(text: string): string | undefined {
   if (text.length > MAX_NAME) return undefined;
   const parts = text.trim().split("/").filter(Boolean);
@@ -136,7 +136,10 @@ export function ianaZone(text: string): string | undefined {
   return undefined;
 }
 
-/** Programs write the name of the season, or a number behind it if they have two of a kind. */
+/**
+ * Resolves a Windows zone name. Programs may write the zone's daylight-saving name, or append a
+ * number to distinguish two zones that have the same name.
+ */
 function windowsZone(name: string): string | undefined {
   const plain = name.trim().toLowerCase();
   const standard = plain
@@ -153,7 +156,7 @@ function offsetZone(match: RegExpExecArray | null): string | undefined {
   return `${sign}${hours.padStart(2, "0")}:${minutes}`;
 }
 
-/** The zone of the first city or region that has this offset. */
+/** Resolves a Windows display name to the first of its cities or regions whose offset matches. */
 function shownZone(text: string): string | undefined {
   const match = SHOWN.exec(text);
   const shown = match?.[4]?.trim();
@@ -175,7 +178,7 @@ function shownZone(text: string): string | undefined {
   return undefined;
 }
 
-/** The offset of a zone while its clocks are not set forward, by this year's rules. */
+/** Returns a zone's offset outside of daylight saving time, by this year's rules. */
 function standardOffset(zone: string): number {
   const year = new Date().getUTCFullYear();
   return Math.min(...[0, 6].map((month) => offsetAt(zone, Date.UTC(year, month))));
@@ -206,11 +209,11 @@ function formatOf(zone: string): Intl.DateTimeFormat {
 }
 
 /**
- * The clock of a zone at a moment, as if it were UTC.
+ * Converts a moment to a zone's wall-clock time, as if that clock were UTC.
  * @param at milliseconds since 1970.
  */
 export function clockAt(zone: string, at: number): number {
-  // Not every version of Intl takes an offset for a zone.
+  // Not every version of Intl accepts an offset as a zone.
   const offset = /^([+-])(\d\d):(\d\d)$/.exec(zone);
   if (offset) {
     const minutes = Number(offset[2]) * 60 + Number(offset[3]);
@@ -234,9 +237,9 @@ export function clockAt(zone: string, at: number): number {
 const offsetAt = (zone: string, at: number) => clockAt(zone, at) - at;
 
 /**
- * The moment of a local time, as RFC 5545 (3.3.5) decides: of an hour that occurs twice, the
- * first; a time that is skipped counts with the offset before the gap.
- * @returns milliseconds since 1970, and the change of the clocks that it met.
+ * Converts a local time to a moment as RFC 5545 (3.3.5) specifies. If a local time occurs twice,
+ * the first occurrence applies. If a local time is skipped, the offset before the gap applies.
+ * @returns milliseconds since 1970, and the clock change that affects the time.
  */
 export function momentOf(
   { clock, offset }: LocalTime,
@@ -255,7 +258,7 @@ export function momentOf(
   return isSecond ? { at: second } : { at: first, change: "skipped" };
 }
 
-/** A moment with the offset of a zone, such as `2027-03-01T10:00:00+01:00`. */
+/** Formats a moment with a zone's offset, such as `2027-03-01T10:00:00+01:00`. */
 export function zonedText(zone: string, at: number): string {
   const clock = clockAt(zone, at);
   const minutes = Math.round((clock - at) / 60_000);

@@ -6,9 +6,9 @@ import { hostileMessages, SAMPLE_WORLD, sampleEntries } from "./sample-entries.j
 /** Processes that share a bus. */
 export interface Group {
   nodes: Remote[];
-  /** Waits until every message that was published before is with all who get it. */
+  /** Waits until every message published so far has been delivered. */
   settle(): Promise<void>;
-  /** Makes the first node get a message as from another process, which need not be one. */
+  /** Makes the first node receive a message as if another process had sent it. The message may be invalid. */
   inject?: (message: unknown) => Promise<unknown> | void;
 }
 
@@ -16,14 +16,14 @@ const numbered = (name: string, count: number) =>
   Array.from({ length: count }, (_, i) => `${name}.${i}`);
 
 /**
- * What a bus keeps to, however messages travel: `db/bus/bus.ts` as tests.
- * @param start gives a group that was not used yet.
+ * Tests that an implementation keeps the contract of `db/bus/bus.ts`, whatever its transport.
+ * @param start returns an unused group.
  */
 export async function busContract(t: Test, start: (t: Test) => Promise<Group>): Promise<void> {
   const contract = (name: string, run: (t: Test, group: Group) => Promise<void>) =>
     t.test(name, async (t) => {
       const group = await start(t);
-      // The joins of all nodes are known.
+      // Every node knows the others' joins.
       await group.settle();
       await run(t, group);
     });
@@ -35,7 +35,7 @@ export async function busContract(t: Test, start: (t: Test) => Promise<Group>): 
       for (const name of names) await node.subscribe(name);
     }
     const published = nodes.map((_, n) => numbered(`${n}`, 50));
-    // In three calls each, so that the messages of several processes mix.
+    // In three calls each, so that messages from different processes interleave.
     await Promise.all(
       nodes.map(async (node, n) => {
         const texts = published[n]!;
@@ -78,7 +78,7 @@ export async function busContract(t: Test, start: (t: Test) => Promise<Group>): 
       await group.settle();
     }
     for (const node of nodes) {
-      // The order of their fields says nothing.
+      // The order of fields is unspecified.
       const received = await node.received("a");
       t.strictSame(
         received.map((text) => JSON.parse(text) as unknown),
@@ -92,7 +92,7 @@ export async function busContract(t: Test, start: (t: Test) => Promise<Group>): 
     const [from, ...others] = nodes as [Remote, ...Remote[]];
     for (const node of nodes) await node.subscribe("a");
     let told = 0;
-    /** Says something in two worlds, and checks which of the others hear which. */
+    /** Publishes in two worlds and globally, and checks which nodes receive what. */
     const check = async (joined: string[]) => {
       told++;
       const worlds = ["", "w", "v"];
@@ -138,14 +138,14 @@ export async function busContract(t: Test, start: (t: Test) => Promise<Group>): 
     const names = await Promise.all(nodes.map((node) => node.name()));
     for (const node of nodes) await node.subscribe("a");
     const worlds = numbered("w", 40);
-    // Each joins several times, while the answers of the last time are under way.
+    // Each node rejoins while the answers of the previous round are still in flight.
     for (let i = 0; i < 3; i++) {
       for (const node of nodes) {
         for (const world of worlds) await node.leave(world);
         await node.ask(...worlds);
       }
       await group.settle();
-      // The answers to the last question were published meanwhile.
+      // The first settle may only have delivered the questions; this one covers their answers.
       await group.settle();
     }
     for (const node of nodes) {
@@ -254,7 +254,7 @@ export async function busContract(t: Test, start: (t: Test) => Promise<Group>): 
     t.strictSame(await first.received("a"), ["1"]);
     t.strictSame(await first.received("late"), []);
     for (const other of others) {
-      // Some processes say that they end. The end of others is seen.
+      // Some processes announce their end; that of others is detected.
       const received = await other.received("a");
       t.strictSame(
         received.filter((text) => text !== name),

@@ -7,20 +7,20 @@ import { ClusterBus, relayMessages } from "../../../db/bus/cluster.js";
 import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 import type { Remote } from "./bus-node.js";
 
-/** Which bus a process uses: a Valkey, or none that reaches others. By default, the bus of a cluster. */
+/** The bus of a process: Valkey, or one that reaches no other process. Defaults to the cluster's bus. */
 export type Through = "nothing" | { url: string; namespace: string };
 
-/** Opens the bus of a process that {@link forkProcess} started. */
+/** Opens the bus of a process started by {@link forkProcess}. */
 export async function openBus(onFault: OnFault, through?: Through): Promise<Bus> {
   if (through === "nothing") return new LocalBus(onFault);
   if (through) return ValkeyBus.open({ ...through, onFault });
   return new ClusterBus(process, onFault, process.env.BUS_PROCESS!);
 }
 
-/** A process of its own, which obeys. */
+/** A child process under remote control. */
 export interface Forked<T> {
   child: ChildProcess;
-  /** Under which a primary announces its end. */
+  /** The name under which the primary announces that the process ended. */
   name: string;
   node: T;
 }
@@ -30,8 +30,8 @@ export interface WorkerNode extends Remote {
 }
 
 /**
- * Starts a process, which ends with the test.
- * @param script beside this one, whose process obeys orders.
+ * Forks a process, which is killed at the end of the test.
+ * @param script a file in this folder that calls {@link serveOrders}.
  */
 export function forkProcess<T extends object>(t: Test, script: string): Forked<T> {
   const name = randomUUID();
@@ -42,10 +42,10 @@ export function forkProcess<T extends object>(t: Test, script: string): Forked<T
   return { child, name, node: nodeOf<T>(child) };
 }
 
-/** Starts a process that publishes and listens. */
+/** Forks a process that publishes and subscribes. */
 export const forkNode = (t: Test): Forked<WorkerNode> => forkProcess(t, "bus-worker.js");
 
-/** Ties processes together as the workers of a cluster. */
+/** Connects processes like the workers of a cluster. */
 export function relayAmong(forked: readonly Forked<object>[]): void {
   const living = new Set<ChildProcess>();
   for (const { child, name } of forked) {
@@ -55,7 +55,7 @@ export function relayAmong(forked: readonly Forked<object>[]): void {
   }
 }
 
-/** Gives a process its orders. */
+/** Returns a proxy that sends each method call to a process. */
 function nodeOf<T extends object>(child: ChildProcess): T {
   interface Waiting {
     resolve: (result: unknown) => void;
@@ -64,12 +64,12 @@ function nodeOf<T extends object>(child: ChildProcess): T {
   const waiting = new Map<number, Waiting>();
   let last = 0;
   child.on("message", (answer: Answer | null) => {
-    // The bus and answers share the channel.
+    // The bus and the answers share one channel.
     if (!answer) return;
     waiting.get(answer.order)?.resolve(answer.result);
     waiting.delete(answer.order);
   });
-  // One that a test ends answers no more.
+  // A process that a test ends leaves its last orders unanswered.
   child.once("exit", (code) => {
     if (!code) return;
     for (const { reject } of waiting.values()) {
@@ -77,7 +77,7 @@ function nodeOf<T extends object>(child: ChildProcess): T {
     }
   });
   return new Proxy({} as T, {
-    // A promise asks its value whether it is one, too.
+    // `await` checks whether the proxy is a thenable.
     get: (_, method) =>
       method === "then"
         ? undefined
@@ -90,26 +90,26 @@ function nodeOf<T extends object>(child: ChildProcess): T {
   });
 }
 
-/** What a test tells a process to do. */
+/** A method call for a process to run. */
 export interface Order {
   order: number;
   method: string;
   args: unknown[];
 }
 
-/** What became of an {@link Order}. */
+/** The result of an {@link Order}. */
 export interface Answer {
   order: number;
   result: unknown;
 }
 
 /**
- * Carries out the orders of the process that started this one.
- * @param run does what an order says. It must not fail.
+ * Runs the orders of the parent process.
+ * @param run executes an order. It must not fail.
  */
-export function obey(run: (method: string, args: unknown[]) => unknown): void {
+export function serveOrders(run: (method: string, args: unknown[]) => unknown): void {
   process.on("message", (message: Partial<Order> | null) => {
-    // The bus and orders share the channel, as in a cluster.
+    // The bus and the orders share one channel, as in a cluster.
     if (message?.order === undefined) return;
     const { order, method, args } = message as Order;
     void Promise.resolve(run(method, args)).then((result) => {

@@ -7,22 +7,22 @@ import type {
 } from "../../../db/bus/bus.js";
 import type { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
 
-/** What a listener of a test does with each text, after it has noted it. */
-export type Manner = "notes" | "throws" | "republishes";
+/** A test listener's reaction to each text, after recording it. */
+export type ListenerBehavior = "notes" | "throws" | "republishes";
 
-/** The world that every node has joined. */
+/** The world that all nodes have joined. */
 export const WORLD = "demo";
 
-/** The topic of texts, which listeners note. */
+/** The topic of texts, which listeners record. */
 const TEXT = "text";
 
-/** The topic of what a test publishes to know that everything before it has come. */
+/** The topic of marks, whose arrival shows that everything published before has arrived. */
 const MARK = "mark";
 
-/** The topic of a question to all processes, which each answers in the world that it names. */
+/** The topic of a question to all processes. Each publishes its answer in the world that it names. */
 const ASK = "ask";
 
-/** A bus as a test uses it in one process: listeners have names, and note what they get. */
+/** Wraps the bus of one process for tests: its listeners have names and record what they receive. */
 export class BusNode {
   readonly #bus: Bus;
   readonly #ends = new Map<string, () => void>();
@@ -45,7 +45,7 @@ export class BusNode {
     return new BusNode(bus, faults);
   }
 
-  subscribe(name: string, manner: Manner = "notes"): void {
+  subscribe(name: string, manner: ListenerBehavior = "notes"): void {
     const received: string[] = [];
     this.#received.set(name, received);
     const end = this.#bus.subscribe((message) => {
@@ -73,14 +73,15 @@ export class BusNode {
   }
 
   /**
-   * Publishes texts in the world of all nodes, one after the other.
-   * @returns how many messages each listener here had got when each call returned.
+   * Publishes texts in the shared world, one after another.
+   * @returns for each text, how many messages each local listener had received when the call
+   * returned.
    */
   publish(...texts: string[]): Record<string, number>[] {
     return this.publishIn(WORLD, ...texts);
   }
 
-  /** Does the same in another world, or with null in none. */
+  /** Publishes texts in another world, or with null in none. */
   publishIn(world: string | null, ...texts: string[]): Record<string, number>[] {
     return texts.map((data) => {
       this.#publish(TEXT, data, world);
@@ -89,12 +90,12 @@ export class BusNode {
     });
   }
 
-  /** Publishes any message. */
+  /** Publishes an arbitrary message. */
   send(message: SnapshotMessage | HintMessage): void {
     this.#bus.publish(message);
   }
 
-  /** Joins worlds, each as the last of several changes of mind, and asks all processes for a text in each. */
+  /** Joins worlds, leaving and rejoining each several times, and asks all processes for a text in each. */
   ask(...worlds: string[]): void {
     for (const world of worlds) {
       for (let i = 0; i < 2; i++) {
@@ -106,34 +107,37 @@ export class BusNode {
     }
   }
 
-  /** What a listener noted of the messages that it got, in their order. */
+  /** Returns what a listener has recorded, in order. */
   received(name: string): string[] {
     return this.#received.get(name)!;
   }
 
-  /** What the bus calls this process. */
+  /** Returns the name of this process on the bus. */
   name(): string {
     return this.#bus.process;
   }
 
-  /** Publishes something that listeners do not note. @returns false after the end. */
+  /**
+   * Publishes a mark, which listeners do not record.
+   * @returns false if the bus is closed.
+   */
   mark(mark: string): boolean {
     if (this.#isClosed) return false;
     this.#publish(MARK, mark, null);
     return true;
   }
 
-  /** The marks that came; undefined after the end. */
+  /** Returns the received marks; undefined if the bus is closed. */
   marks(): string[] | undefined {
     return this.#isClosed ? undefined : this.#marks;
   }
 
-  /** What happened to the other processes. */
+  /** Returns events about other processes. */
   signals(): string[] {
     return this.#signals;
   }
 
-  /** Whether messages reach others, and which server they go through. */
+  /** Returns whether messages reach other processes, and the identity of the server between them. */
   state(): { connected: boolean; identity: string } {
     const { connected = true, identity = "" } = this.#bus as Partial<ValkeyBus>;
     return { connected, identity };
@@ -148,7 +152,7 @@ export class BusNode {
     return this.#bus.close();
   }
 
-  /** Runs a method by its name. */
+  /** Calls a method by name. */
   run(method: Method, args: unknown[]): unknown {
     return (this[method] as (...args: unknown[]) => unknown)(...args);
   }
@@ -171,13 +175,16 @@ export class BusNode {
   }
 }
 
-/** What a {@link Remote} can do. */
+/** The methods of a {@link Remote}. */
 export type Method = Exclude<keyof BusNode, "run">;
 
-/** What a test has published. */
+/** The content that a test has published. */
 const noteOf = ({ data }: { data: unknown }) => (data ?? {}) as { topic?: string; text: string };
 
-/** What a listener notes of a message: its text, the process that ended, or all of it. */
+/**
+ * Returns what a listener records: a text, the name of an ended process, or the whole message as
+ * JSON; undefined for messages that are not recorded.
+ */
 function textOf(message: BusMessage): string | undefined {
   if (message.type === "process.began") return undefined;
   if (message.type === "process.ended") return message.process;
@@ -189,7 +196,7 @@ function textOf(message: BusMessage): string | undefined {
   return JSON.stringify(message);
 }
 
-/** The same, in whatever process it is. */
+/** A {@link BusNode} in any process. */
 export type Remote = {
   [N in Method]: (...args: Parameters<BusNode[N]>) => Promise<Awaited<ReturnType<BusNode[N]>>>;
 };

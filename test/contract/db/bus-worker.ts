@@ -1,11 +1,11 @@
-import { obey, openBus, type Through } from "./bus-fork.js";
+import { serveOrders, openBus, type Through } from "./bus-fork.js";
 import { BusNode, type Method } from "./bus-node.js";
 
-// A process of the tests of buses, which carries out commands.
+// A child process of the bus tests that executes commands.
 
 let node: BusNode | undefined;
 
-obey(async (method, args) => {
+serveOrders(async (method, args) => {
   if (method !== "begin") return node!.run(method as Method, args);
   await node?.close();
   const [through] = args as [Through?];

@@ -15,8 +15,8 @@ import { worldOf } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
 import { enter } from "./store-contract/setup.js";
 
-// A record that was read before is read again if another process has changed any of its columns.
-// Commits of others are seen from the next turn of the event loop on.
+// A cached record is re-read after another process changes any of its columns. Commits of other
+// processes become visible in the next turn of the event loop.
 
 const ENTRIES: Readonly<Record<string, string>> = {
   users: "user.updated",
@@ -24,7 +24,7 @@ const ENTRIES: Readonly<Record<string, string>> = {
   worlds: "world.updated",
 };
 
-/** A store with the world `demo`, and a second connection, by which another process writes. */
+/** Opens a store with the world `demo`, and a second connection that writes like another process. */
 async function opened(t: Test) {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
@@ -39,7 +39,7 @@ async function opened(t: Test) {
     `INSERT INTO log (world_id, seq, tag, at, type, author, detail)
      SELECT world_id, seq, tag, 0, ?, '{"kind":"command"}', '{}' FROM log_heads WHERE world_id = ?`,
   );
-  /** A change, if there is one, and an entry of a world in the same transaction. */
+  /** Appends an entry to a world's log, along with an optional change, in one transaction. */
   const write = (type: string, change: string | null, parameter?: unknown, world = "demo") =>
     db.transaction(() => {
       if (change !== null) db.prepare(change).run(...(parameter === undefined ? [] : [parameter]));
@@ -82,7 +82,7 @@ void t.test("a change of each column", async (t) => {
     ["rooms", "extras", '{"picture":"x"}', getRoom, { extras: { picture: "x" } }],
     ["worlds", "title", "New", world, { title: "New" }],
     ["worlds", "domain", "new.example.org", world, { domain: "new.example.org" }],
-    // A room without a domain has the domain of its world.
+    // A room without a domain inherits its world's domain.
     ["worlds", "domain", "next.example.org", getRoom, { domain: "next.example.org" }],
   ];
   for (const [table, column, stored, read, expected] of cases) {
@@ -98,7 +98,7 @@ void t.test("a change of each column", async (t) => {
       t.equal(await read(), kept, "which is kept while others change");
     }
   }
-  // Users and rooms go with their world.
+  // Users and rooms are deleted along with their world.
   db.pragma("foreign_keys = ON");
   write("world.deleted", "DELETE FROM world_ids");
   await setImmediate();
@@ -178,9 +178,9 @@ void t.test("a value that is too large replaces one that is kept", (t) => {
   t.end();
 });
 
-// Reads of one turn of the event loop see one state. What arrives from outside may
-// have been sent after another process answered a write, so it has to see that
-// write, also if a timer had read before it arrived.
+// All reads in one turn of the event loop see the same state. A request may have been sent after
+// another process confirmed a write. Its handler has to see that write, even if a timer has read
+// before the request arrived.
 const PHASES = { "a timer": () => setTimeout(1), "the end of a turn": () => setImmediate() };
 
 for (const [name, begin] of Object.entries(PHASES)) {
@@ -190,7 +190,7 @@ for (const [name, begin] of Object.entries(PHASES)) {
       await begin();
       await title();
       write("world.updated", "UPDATE worlds SET title = ?", `Title ${round}`);
-      // It is there when the loop looks for what has arrived.
+      // The result is ready by the time the event loop polls for I/O.
       const arrival = stat(dataDir);
       const until = performance.now() + 10;
       while (performance.now() < until);
@@ -227,8 +227,8 @@ void t.test("a read after an entry sees what the entry is about", async (t) => {
   const { store, events } = engines;
   await store.worlds.create(worldOf("demo"));
   const { value } = await store.rooms.create("demo", { name: "Stage" });
-  // Its writes run in this thread, so one commits within a turn.
-  const onAppended: LogEvents["took"] = (hints) => (events as LogEvents).took(hints);
+  // This store writes in the current thread, so a write commits within a turn.
+  const onAppended: LogEvents["appended"] = (hints) => (events as LogEvents).appended(hints);
   const other = openSqliteStore(dataDir, { startsHere: true, onAppended });
   t.teardown(() => other.close());
   const rules = async () => {

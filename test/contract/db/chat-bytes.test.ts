@@ -9,11 +9,11 @@ import { textsBelow } from "../../support/files.js";
 import { until, worldOf } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
 
-// A text that is deleted, edited or over leaves all files of the database.
+// Texts that are deleted, edited or otherwise removed leave no trace in any database file.
 
 const DELETED = { type: "deleted" };
 
-/** A store with a room and a user in it. */
+/** Opens a store with a room and users. */
 async function opened(t: Test) {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
@@ -36,7 +36,7 @@ async function opened(t: Test) {
 
 const isMarked = (dataDir: string) => marksIn(dataDir).length > 0;
 
-/** Texts of all lengths, some of which fill several pages. */
+/** Returns texts of varying length, some of which span several pages. */
 const textsOf = (kind: string, count: number) =>
   Array.from({ length: count }, (_, i) => {
     const length = i % 50 === 0 ? 3000 + i * 7 : (i * 37) % 400;
@@ -83,7 +83,7 @@ void t.test("the edits between the first and the last one, soon", async (t) => {
   const edits: number[] = [];
   for (const [i, id] of ids.entries()) {
     edits.push(await say(second[i]!, id));
-    // An edit of an edit edits the message.
+    // Editing an edit edits the original message.
     await say(third[i]!, edits.at(-1));
     edits.push(await say(last[i]!, id));
   }
@@ -138,7 +138,8 @@ void t.test("a deletion waits for no reader of the file", async (t) => {
   const readers: Database.Database[] = [];
   const started = performance.now();
   for (const id of ids) {
-    // Each reads the state before the next deletion, which stays in the log for it.
+    // Each reader sees the state before the next deletion, so that state stays in the write-ahead
+    // log.
     const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
     readers.push(reader);
     t.teardown(() => reader.close());
@@ -146,7 +147,7 @@ void t.test("a deletion waits for no reader of the file", async (t) => {
     reader.prepare("SELECT * FROM chat_events").all();
     await say("", id);
   }
-  // A writer that empties the log waits two seconds for each new reader.
+  // A writer that emptied the write-ahead log would wait two seconds for each new reader.
   t.ok(performance.now() - started < ids.length * 2000);
 
   const crashed = copyAsKilled(dataDir);
@@ -166,7 +167,7 @@ void t.test("a page costs the same wherever it is", async (t) => {
   const { chat, log } = store;
   await say("first");
   const db = new Database(join(dataDir, "foyer.db"));
-  // Many events that are over, and many joins.
+  // Many gone events, and many joins.
   const fill = db.prepare(
     `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 150000)
      INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, gone, content)
@@ -203,13 +204,13 @@ void t.test("a page costs the same wherever it is", async (t) => {
       [2, 2, 2, 3, 1, 1],
     );
   }
-  // All six together are faster than one that went through half of the rows.
+  // All six queries together must be faster than a scan of half the rows.
   t.ok(took < scan / 2, `${took} ms, where all rows take ${scan} ms`);
 });
 
 const USER = "00000000-0000-4000-8000-00000000000a";
 
-/** A world with one member and rooms in which so many messages were sent in turn. */
+/** Returns a copy of a world with one member, who has sent `count` messages to the rooms in turn. */
 function chatty(rooms: readonly string[], count: number): WorldCopy {
   return {
     world: worldOf("demo"),
@@ -238,7 +239,7 @@ function chatty(rooms: readonly string[], count: number): WorldCopy {
   };
 }
 
-/** The text of the nth message, which no other has in it, of many lengths. */
+/** Returns the text of the nth message. Lengths vary, and no text contains another. */
 const textOf = (i: number) => `<message ${i}${"!".repeat(i % 150)}>`;
 
 const rowsIn = (dataDir: string) => {
@@ -254,7 +255,7 @@ const rowsIn = (dataDir: string) => {
   }
 };
 
-/** The numbers of the messages that are in any byte of a database or its log. */
+/** Returns the numbers of all messages found in the bytes of a database or its log. */
 function numbersIn(dataDir: string): number[] {
   const texts = databaseBytes(dataDir).map((bytes) => bytes.toString("latin1"));
   const found = texts.flatMap((text) => [...text.matchAll(/<message (\d+)[!>]/g)]);

@@ -1,7 +1,7 @@
 import type { Store } from "../../../db/contract/store.js";
 import { worldOf } from "../../support/helper.js";
 
-// What `foyer check` finds in the rows of a database, on either engine.
+// Inconsistencies in a database that `foyer check` finds, on either engine.
 
 const ROOM = "11111111-0000-4000-8000-000000000001";
 const [ADA, BOB, EVE] = [2, 3, 4].map((n) => `11111111-0000-4000-8000-00000000000${n}`) as [
@@ -25,7 +25,7 @@ const userOf = (id: string) => ({
 });
 const optionOf = (id: string) => ({ id, content: "o", order: 1 });
 
-/** A world in which nearly everything occurs once; {@link furnish} adds the rest. */
+/** A world with one of nearly everything; {@link furnish} adds the rest. */
 const COPY = {
   world: worldOf("demo"),
   rooms: [{ id: ROOM, name: "R" }],
@@ -64,21 +64,28 @@ const COPY = {
   ],
 };
 
-/** Makes a world in which everything occurs once. @returns the id of its message. */
-export async function furnish({ worlds, chat }: Store): Promise<number> {
+/**
+ * Creates a world with one of everything.
+ * @returns the id of its message.
+ */
+export async function furnish({ worlds, chat, calls }: Store): Promise<number> {
   await worlds.import(COPY);
   await chat.join("demo", ROOM, ADA);
   const content = { type: "text", body: "Hello" };
   const { event } = await chat.send("demo", ROOM, { sender: ADA, content });
+  const device = { identity: "d", user: ADA, hidden: false, access: { traits: [] }, ends: 9 };
+  await calls.issued("demo", ROOM, device, { now: 1 });
+  const visit = { identity: "d", session: "s" };
+  await calls.joined("demo", ROOM, visit, { at: 1, now: 1 });
   const given = { user: ADA, reaction: "+", remove: false, volatile: false };
   await chat.react("demo", ROOM, event.id, given);
   return event.id;
 }
 
 /**
- * Each contradiction: the SQL that makes it, and what is found then.
+ * Returns each contradiction: the SQL that causes it, and the resulting finding.
  * @param event the id of the message.
- * @param erased how the engine stores a text that is erased.
+ * @param erased how the engine stores an erased text.
  */
 export const contradictions = (
   event: number,
@@ -171,6 +178,15 @@ export const contradictions = (
   [
     "UPDATE poll_ballots SET changed = 9",
     `the poll ${POLL} has 1 ballot from after its last change`,
+  ],
+  [
+    `UPDATE call_people SET channel = '${EVE}'; UPDATE calls SET people = 0`,
+    `the channel ${EVE} does not exist and has 1 device in a call`,
+  ],
+  [`UPDATE calls SET id = '${EVE}', people = 2`, `the call ${EVE} counts 2 people but has 1`],
+  [
+    `UPDATE calls SET id = '${EVE}', channel = '${EVE}', people = 0`,
+    `the call ${EVE} is in no channel`,
   ],
   ...["x", "[]", '{"a":-1}', '{"a":"1"}', '{"a":1.5}'].map((results): [string, string] => [
     `UPDATE polls SET results = '${results}' WHERE state = 'closed'`,

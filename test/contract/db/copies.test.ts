@@ -20,7 +20,7 @@ import { fill } from "./filled-store.js";
 import { text } from "./store-contract/chat-setup.js";
 import { headOf } from "./store-contract/setup.js";
 
-// Copies of all rows of a database, and what `foyer check` finds in them.
+// Copies of all rows of a database, and the findings of `foyer check` in them.
 
 const tableOf = (name: string) => TABLES.find((one) => one.name === name)!;
 
@@ -30,7 +30,7 @@ async function rowsOf(source: TableSource, name: string): Promise<Row[]> {
   return rows;
 }
 
-/** Changes a closed database, whatever its rows refer to. */
+/** Changes a closed database without checking foreign keys. */
 function change(dataDir: string, sql: string): void {
   const db = new Database(join(dataDir, "foyer.db"));
   db.pragma("foreign_keys = OFF");
@@ -38,7 +38,10 @@ function change(dataDir: string, sql: string): void {
   db.close();
 }
 
-/** Copies all rows of a database into a new one. @returns its folder, and what is in it. */
+/**
+ * Copies all rows of a database into a new one.
+ * @returns its folder and content.
+ */
 async function copied(t: Test, dataDir: string) {
   const [scratch, to] = [join(dataDir, "scratch"), join(dataDir, "copy")];
   for (const folder of [scratch, to]) mkdirSync(folder);
@@ -150,7 +153,7 @@ void t.test("every value is exact", async (t) => {
   let parts = 0;
   for await (const part of partsOf(table, batches())) {
     parts++;
-    // As a tar gives them: a character may be cut anywhere.
+    // Like the chunks of a tar, which may split a character anywhere.
     const chunks = async function* () {
       const size = part.length > 1e6 ? 65_536 : 3;
       for (let at = 0; at < part.length; at += size) yield part.subarray(at, at + size);
@@ -161,7 +164,7 @@ void t.test("every value is exact", async (t) => {
   t.equal(parts, 1, "a part ends with a row");
 });
 
-// PostgreSQL is checked in nodes/check.test.ts.
+// nodes/check.test.ts covers PostgreSQL.
 
 void t.test("each contradiction has its words", async (t) => {
   const dir = testdir(t);

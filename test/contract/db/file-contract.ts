@@ -5,7 +5,7 @@ import { buffer } from "node:stream/consumers";
 import type { Test } from "tap";
 import type { FileStore, StoredBytes } from "../../../db/contract/file-store.js";
 
-/** Bytes that come in pieces, and may end with an error. */
+/** Yields bytes in chunks, and may end with an error. */
 export async function* pieces(bytes: Buffer, error?: Error): AsyncGenerator<Buffer> {
   for (let at = 0; at < bytes.length; at += 1000) {
     await new Promise(setImmediate);
@@ -14,19 +14,18 @@ export async function* pieces(bytes: Buffer, error?: Error): AsyncGenerator<Buff
   if (error) throw error;
 }
 
-/** All that there is. */
 async function listed<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = [];
   for await (const item of items) all.push(item);
   return all;
 }
 
-/** A listener that does nothing. */
-export const untold = async (): Promise<void> => {};
+/** A callback that does nothing. */
+export const noop = async (): Promise<void> => {};
 
 /**
- * What every store of files keeps to, wherever it keeps them.
- * @param open opens one more store on a new and empty place.
+ * Tests that a file store keeps its contract, whatever its backend.
+ * @param open opens a store at a new, empty location.
  */
 export async function fileStoreContract(
   t: Test,
@@ -61,8 +60,8 @@ export async function fileStoreContract(
   });
 
   await contract("a file in parts", async (t, files) => {
-    await files.put("a", pieces(bytes), untold);
-    await files.put("empty", pieces(Buffer.alloc(0)), untold);
+    await files.put("a", pieces(bytes), noop);
+    await files.put("empty", pieces(Buffer.alloc(0)), noop);
     const file = (await files.open("a"))!;
     t.equal(file.size, bytes.length);
     t.ok(Math.abs(file.modified.getTime() - Date.now()) < 60_000);
@@ -91,7 +90,7 @@ export async function fileStoreContract(
     t.equal(await files.open("a/b"), undefined);
     await t.rejects(files.put("a/c", pieces(bytes), refuse), failed, "the record");
     t.equal(await files.open("a/c"), undefined);
-    await files.put("a/c", pieces(bytes), untold);
+    await files.put("a/c", pieces(bytes), noop);
     t.same(await read(files, "a/c"), bytes, "and it can be put again");
   });
 
@@ -103,22 +102,22 @@ export async function fileStoreContract(
       seen = await files.open("a");
       yield bytes;
     };
-    await files.put("a", slowly(), untold);
+    await files.put("a", slowly(), noop);
     t.equal(seen, undefined);
     t.equal((await read(files, "a"))?.length, 2 * bytes.length);
   });
 
   await contract("many at once", async (t, files) => {
     const bodies = Array.from({ length: 30 }, (_, i) => Buffer.from(`${i} `.repeat(5000)));
-    await Promise.all(bodies.map((body, i) => files.put(`x/${i}`, pieces(body), untold)));
+    await Promise.all(bodies.map((body, i) => files.put(`x/${i}`, pieces(body), noop)));
     for (const [i, body] of bodies.entries()) {
       t.same(await read(files, `x/${i}`), body);
     }
   });
 
   await contract("bytes are taken away", async (t, files) => {
-    await files.put("a", pieces(bytes), untold);
-    await files.put("b", pieces(bytes), untold);
+    await files.put("a", pieces(bytes), noop);
+    await files.put("b", pieces(bytes), noop);
     await files.remove("a");
     await files.remove("a");
     await files.remove("never/there");
@@ -148,15 +147,15 @@ export async function fileStoreContract(
 
   await contract("the time of a file", async (t, files) => {
     const modified = new Date("2001-02-03T04:05:06.789Z");
-    await files.put("a", pieces(bytes), untold, modified);
+    await files.put("a", pieces(bytes), noop, modified);
     t.same((await files.open("a"))?.modified, modified);
   });
 
   await contract("all keys, in order", async (t, files) => {
     const keys = ["a-b/z", "a.b", "a/b", "a/b-c", "a/é", "a0", "b", "é+%2F x"];
-    // Not in the order in which they are listed.
+    // Written in a different order than listed.
     for (const key of keys.toReversed()) {
-      await files.put(key, pieces(Buffer.alloc(key.length)), untold);
+      await files.put(key, pieces(Buffer.alloc(key.length)), noop);
     }
     const entries = keys.map((key) => ({ key, size: key.length }));
     await files.identify();
@@ -190,10 +189,10 @@ export async function fileStoreContract(
   });
 
   await contract("a sweep leaves what is whole", async (t, files) => {
-    await files.put("a", pieces(bytes), untold);
+    await files.put("a", pieces(bytes), noop);
     let swept = false;
     await files.put("b", pieces(bytes), async () => {
-      // Under way in a process that lives.
+      // The upload is in progress in a live process, so a sweep must keep it.
       await files.sweep(async () => false);
       swept = true;
     });

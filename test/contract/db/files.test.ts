@@ -12,10 +12,10 @@ import { openStore } from "../../support/database.js";
 import { finished, unfinished } from "../../support/files.js";
 import { worldOf } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
-import { fileStoreContract, pieces, untold } from "./file-contract.js";
+import { fileStoreContract, pieces, noop } from "./file-contract.js";
 import { guest, SECRET } from "./store-contract/setup.js";
 
-// Files in a folder, and their records in the database beside them.
+// Files in a folder, with their records in the database next to them.
 
 function filesIn(t: Test, dataDir: string): LocalFiles {
   const files = new LocalFiles(dataDir);
@@ -25,7 +25,7 @@ function filesIn(t: Test, dataDir: string): LocalFiles {
 
 const x = () => pieces(Buffer.from("x"));
 
-/** Starts a process that runs some lines of a module, with paths below `db/` as `"<path>"`. */
+/** Starts a process that runs module code, whose imports are paths below `db/`. */
 function run(t: Test, lines: string) {
   const script = lines.replace(/from "(.*?)"/g, (_, path: string) => {
     return `from ${JSON.stringify(new URL(`../../../db/${path}`, import.meta.url))}`;
@@ -42,7 +42,7 @@ void t.test("a folder", (t) => fileStoreContract(t, (t) => filesIn(t, testdir(t)
 void t.test("where files lie, and who may read them", async (t) => {
   const dataDir = join(testdir(t), "new");
   const files = filesIn(t, dataDir);
-  await files.put("pub/demo/a.pdf", x(), untold);
+  await files.put("pub/demo/a.pdf", x(), noop);
   if (process.platform !== "win32") {
     const modes = { media: 0o700, "media/pub/demo": 0o700, "media/pub/demo/a.pdf": 0o600 };
     for (const [path, mode] of Object.entries({ ...modes, work: 0o700 })) {
@@ -53,7 +53,7 @@ void t.test("where files lie, and who may read them", async (t) => {
   t.strictSame(readdirSync(join(dataDir, "work")), [], "nothing is left");
 });
 
-/** What a process leaves that was killed: a work folder, and files in place. */
+/** Leaves what a killed process would: a work folder, and files already in place. */
 function wreck(dataDir: string, name: string): void {
   const work = join(dataDir, "work", name);
   const media = join(dataDir, "media/pub/demo");
@@ -119,7 +119,7 @@ void t.test("a folder that was taken away is made again", async (t) => {
   const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   for (const key of ["pub/demo/a", "pub/demo/b"]) {
-    await files.put(key, x(), untold);
+    await files.put(key, x(), noop);
     t.ok(existsSync(join(dataDir, "media", key)), key);
     rmSync(join(dataDir, "media/pub"), { recursive: true });
   }
@@ -129,7 +129,7 @@ void t.test("a fault of the disk passes", async (t) => {
   const dataDir = testdir(t);
   const files = filesIn(t, dataDir);
   const work = join(dataDir, "work");
-  const put = () => files.put("a", x(), untold);
+  const put = () => files.put("a", x(), noop);
   writeFileSync(work, "where the folder should be");
   for (let i = 0; i < 2; i++) await t.rejects(put(), { name: "StoreError", problem: "unusable" });
   t.strictSame(await finished(dataDir), []);
@@ -138,10 +138,9 @@ void t.test("a fault of the disk passes", async (t) => {
   t.equal((await finished(dataDir)).length, 1);
 });
 
-/** The key of a new file. */
 const newKey = (id: string = randomUUID()) => `pub/demo/${id}.${SECRET}.pdf`;
 
-/** A folder with a world and a file. */
+/** Creates a data folder with a world and a file. */
 async function oneFile(t: Test) {
   const dataDir = testdir(t);
   const store = openStore(t, dataDir);
@@ -196,7 +195,7 @@ void t.test("an upload to a world that is being deleted", async (t) => {
     return found;
   };
   const late: Store = { ...store, files: { ...store.files, keys } };
-  // As of a crash after the records are gone.
+  // Simulates a crash after the records are deleted.
   files.remove = () => Promise.reject(new Error("crashed"));
   await t.rejects(deleteWorld({ store: late, files }, "demo"), /crashed/);
   await files.close();
@@ -208,7 +207,7 @@ void t.test("an upload to a world that is being deleted", async (t) => {
 const failures: [name: string, error: Error, notes: number][] = [
   ["a busy store", new StoreError("busy", "x"), 0],
   ["a fault", new Error("x"), 0],
-  // It may be deleted all the same: the next start looks.
+  // The record may have been deleted anyway: the next start checks.
   ["doubt", new StoreError("doubtful", "x"), 1],
 ];
 

@@ -10,7 +10,7 @@ const WORLD = "demo";
 
 export const texts = (count: number) => Array.from({ length: count }, (_, i) => `${i}`);
 
-/** Starts processes that share a store, in which there are the worlds `demo` and `other`, and a bus. */
+/** Starts processes that share a bus and a store with the worlds `demo` and `other`. */
 export async function startLogs(t: Test, count: number, through?: Through): Promise<RemoteLog[]> {
   const dataDir = testdir(t);
   const { worlds } = await openStoreIn(t, dataDir);
@@ -24,8 +24,11 @@ export async function startLogs(t: Test, count: number, through?: Through): Prom
   return nodes;
 }
 
-/** Waits until each process has got so many entries, and checks that they are the same, once and in order. */
-export async function haveAll(
+/**
+ * Waits until each process has received `count` entries, and checks that all received the same
+ * ones, once and in order.
+ */
+export async function expectAllReceived(
   t: Test,
   nodes: readonly RemoteLog[],
   count: number,
@@ -55,8 +58,9 @@ export async function haveAll(
 }
 
 /**
- * What every process gets of the worlds that it follows, whatever the bus does.
- * @param through the bus, `nothing` for one that drops everything.
+ * Tests that every process receives the log of each world that it follows, even over an unreliable
+ * bus.
+ * @param through the bus; `nothing` for one that drops everything.
  */
 export async function logContract(t: Test, through?: Through): Promise<void> {
   await t.test("processes that write at the same time", async (t) => {
@@ -64,7 +68,7 @@ export async function logContract(t: Test, through?: Through): Promise<void> {
     for (const node of nodes) await node.follow(WORLD);
     const missing = await Promise.all(nodes.map((node) => node.write(WORLD, texts(30))));
     t.strictSame(missing, [0, 0, 0], "a process has its own before its answer");
-    const all = await haveAll(t, nodes, 90);
+    const all = await expectAllReceived(t, nodes, 90);
     const skip = !NIGHT && "a busy machine proves nothing about times";
     await t.test("most of them arrive within a second", { skip }, async (t) => {
       const late = all.flat().map((seen) => seen.late);
@@ -104,14 +108,14 @@ export async function logContract(t: Test, through?: Through): Promise<void> {
     const nodes = await startLogs(t, 2, through);
     const [one, two] = nodes as [RemoteLog, RemoteLog];
     for (const node of nodes) await node.follow(WORLD);
-    // From here on, the bus knows that both follow.
+    // From now on, the bus knows that both processes follow the world.
     await one.write(WORLD, ["0"]);
-    await haveAll(t, nodes, 1);
+    await expectAllReceived(t, nodes, 1);
     const before = [await one.reads(), await two.reads()] as const;
     await one.write(WORLD, texts(100), true);
-    await haveAll(t, nodes, 101);
+    await expectAllReceived(t, nodes, 101);
     t.equal((await one.reads()) - before[0], 0);
-    // A check of the heads may come just before a hint.
+    // The periodic check of the heads may run just before a hint arrives.
     const reads = (await two.reads()) - before[1];
     t.ok(reads <= 5, `${reads} reads`);
   });

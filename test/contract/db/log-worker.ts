@@ -2,20 +2,20 @@ import type { Bus } from "../../../db/bus/bus.js";
 import type { Engines } from "../../../db/contract/engines.js";
 import type { Entry } from "../../../db/log/entries.js";
 import { openWith } from "../../support/stack.js";
-import { obey, openBus, type Through } from "./bus-fork.js";
+import { serveOrders, openBus, type Through } from "./bus-fork.js";
 
-// A process of the tests of logs: one of several that share a store and a bus.
+// A child process of the log tests, which shares a store and a bus with others.
 
-/** An entry as a process got it. */
+/** An entry as received by a process. */
 export interface Seen {
   seq: number;
-  /** The announcement that it is about. */
+  /** The id of its announcement. */
   subject: string;
-  /** After how many milliseconds. */
+  /** Its delay, in milliseconds. */
   late: number;
 }
 
-/** What such a process can do. */
+/** The commands of the process. */
 class LogNode {
   #engines: Engines | undefined;
   readonly #seen: Seen[] = [];
@@ -47,8 +47,8 @@ class LogNode {
   }
 
   /**
-   * Writes to the log of a world, all at the same time or one after the other.
-   * @returns how many of its own entries it had not got when their writes resolved.
+   * Writes to a world's log, concurrently or one after another.
+   * @returns how many of its own entries it had not received by the time their writes resolved.
    */
   async write(world: string, texts: string[], inTurn = false): Promise<number> {
     let missing = 0;
@@ -66,7 +66,7 @@ class LogNode {
     return this.#seen;
   }
 
-  /** How often entries were read from the store. */
+  /** Returns how often entries were read from the store. */
   reads(): number {
     return this.#reads;
   }
@@ -76,7 +76,7 @@ class LogNode {
   }
 }
 
-/** The same, from another process. */
+/** A {@link LogNode} in another process. */
 export type RemoteLog = {
   [N in keyof LogNode]: (
     ...args: Parameters<LogNode[N]>
@@ -85,4 +85,6 @@ export type RemoteLog = {
 
 const node = new LogNode();
 
-obey((method, args) => (node[method as keyof LogNode] as (...args: unknown[]) => unknown)(...args));
+serveOrders((method, args) =>
+  (node[method as keyof LogNode] as (...args: unknown[]) => unknown)(...args),
+);

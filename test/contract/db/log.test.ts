@@ -1,8 +1,8 @@
 import t from "tap";
 import type { Author } from "../../../db/contract/author.js";
-import type { Delivery } from "../../../db/contract/chat-store.js";
-import { Draft } from "../../../db/log/draft.js";
-import { chatEntry, entryOf, type EntryRow, type Position } from "../../../db/log/entries.js";
+import type { ChatDelivery } from "../../../db/contract/chat-store.js";
+import { LogDraft } from "../../../db/log/draft.js";
+import { chatEntry, entryOf, type EntryRow, type LogPosition } from "../../../db/log/entries.js";
 import { logContract } from "./log-contract.js";
 import { sampleOf } from "./sample-entries.js";
 
@@ -10,22 +10,22 @@ void t.test("between workers", (t) => logContract(t));
 
 void t.test("by a bus that drops everything", (t) => logContract(t, "nothing"));
 
-// A draft of the entries of one transaction.
+// Drafting the entries of one transaction.
 
 const ada: Author = { kind: "user", user: "ada", connection: "c1" };
 const command: Author = { kind: "command" };
 const poll = { type: "poll.voted", room: "r", poll: "p" } as const;
 
-/** A draft on top of some heads, whose tags count from 1, at a time that counts from 1001. */
-function drafted(heads: Record<string, Position> = {}) {
+/** Starts a draft on top of some heads. Its tags count up from 1, its timestamps from 1001. */
+function drafted(heads: Record<string, LogPosition> = {}) {
   const asked: string[] = [];
   let [tag, date] = [0, 1000];
   const headOf = (world: string) => {
     asked.push(world);
     return heads[world] ?? { seq: 0, tag: 0 };
   };
-  const draft = new Draft(headOf, { tag: () => ++tag, date: () => ++date });
-  /** The entries as `<world> <number> <type>`, each after the tag of the one before. */
+  const draft = new LogDraft(headOf, { tag: () => ++tag, date: () => ++date });
+  /** Formats the hints as `<previous tag> <world> <number> <type> <tag>`. */
   const hints = () =>
     draft.finish().map(({ entry: { world, seq, type, tag }, previous }) => {
       return [previous, world, seq, type, tag].join(" ");
@@ -33,12 +33,12 @@ function drafted(heads: Record<string, Position> = {}) {
   return { draft, asked, hints };
 }
 
-/** What is read of a row. */
+/** Converts a row to an entry. */
 const read = ({ world_id: world, ...row }: EntryRow) => entryOf({ world, ...row });
 
-/** A message with the number of its entry. */
-function delivery(id: number): Delivery {
-  const sample = sampleOf("chat.event") as { delivery: Delivery };
+/** Returns a message with the given entry number as its id. */
+function delivery(id: number): ChatDelivery {
+  const sample = sampleOf("chat.event") as { delivery: ChatDelivery };
   return { ...sample.delivery, event: { ...sample.delivery.event, id } };
 }
 
@@ -146,7 +146,7 @@ void t.test("imported events have numbers before their world", async (t) => {
 });
 
 void t.test("tags are random, and exact in a double", async (t) => {
-  const draft = new Draft(() => ({ seq: 0, tag: 0 }));
+  const draft = new LogDraft(() => ({ seq: 0, tag: 0 }));
   const tags = Array.from({ length: 1000 }, () => draft.newTag());
   t.equal(new Set(tags).size, tags.length);
   t.ok(tags.every((tag) => Number.isSafeInteger(tag) && tag > 0));

@@ -14,11 +14,11 @@ void t.test("what a write moves to the next page is read once", async (t) => {
   t.strictSame(seen, before);
 });
 
-// Only rooms with many thousands of messages need a search, so the store is one of numbers.
+// The search is only needed in rooms with many thousands of messages, so the test fakes the store.
 
 void t.test("where the messages since a time begin", async (t) => {
   const MINUTE = 60_000;
-  // Other rooms have the ids in between, and a clock goes back half a minute at times.
+  // Other rooms use the ids in between, and the clock sometimes jumps back half a minute.
   const messages = Array.from({ length: 40_000 }, (_, i) => ({
     id: 3 * i + 1,
     timestamp: i * 1000 - (i % 7 === 0 ? MINUTE / 2 : 0),

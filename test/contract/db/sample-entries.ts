@@ -1,10 +1,9 @@
-import type { Delivery } from "../../../db/contract/chat-store.js";
+import type { ChatDelivery } from "../../../db/contract/chat-store.js";
 import type { Change, Entry } from "../../../db/log/entries.js";
+import { ofRecords, type RecordType } from "../../../schemas/plain/records.js";
 
-/** The world of the entries. */
 export const SAMPLE_WORLD = "demo";
 
-/** The fields of changes of a type. */
 type FieldsOf<C, T> = C extends { type: unknown }
   ? T extends C["type"]
     ? Omit<C, "type">
@@ -35,6 +34,7 @@ const poll = {
   content: "Which?",
   state: "archived" as const,
   poll_type: "choice" as const,
+  settings: {},
   is_pinned: true,
   timestamp: 1,
   options: [{ id: "o1", content: "This", order: 1 }],
@@ -44,12 +44,13 @@ const poll = {
 const ofRoom = { room: "r1" };
 const ofUser = { user: "u1" };
 const ofFile = { file: "f1" };
+const ofCall = { channel: "r1", isDirect: false };
 const ofAnnouncement = { announcement: "a1", wasVisible: true };
 const ofQuestion = { room: "r1", question: "q1" };
 const ofPoll = { room: "r1", poll: "p1" };
 const votes = [{ user: "u1", connection: "c1" }, { user: "u2" }];
 
-const changes: Changes = {
+const changes: Omit<Changes, RecordType> = {
   "world.created": {},
   "world.updated": {},
   "world.deleted": {},
@@ -61,9 +62,9 @@ const changes: Changes = {
   "room.scheduled": ofRoom,
   "room.deleted": { ...ofRoom, rules: { "room.view": ["a", ["b", "c"]] } },
   "rooms.reordered": {},
-  "user.entered": ofUser,
-  "user.updated": ofUser,
-  "user.moderated": ofUser,
+  "user.entered": { ...ofUser, waits: true },
+  "user.updated": { ...ofUser, waits: true },
+  "user.moderated": { ...ofUser, waited: true },
   "user.blocked": ofUser,
   "user.unblocked": ofUser,
   "user.erased": ofUser,
@@ -90,6 +91,17 @@ const changes: Changes = {
     },
   },
   "chat.reacted": { channel: "r1", event: 1 },
+  "chat.held": { channel: "r1", held: "h1", ...ofUser },
+  "chat.unheld": {
+    channel: "r1",
+    held: "h1",
+    ...ofUser,
+    state: "rejected",
+    event: 1,
+    hidden: { reason: "No." },
+  },
+  "report.created": { report: "t1", kind: "message", inRoom: "r1" },
+  "report.resolved": { report: "t1", kind: "message", inRoom: null, action: "deleted" },
   "chat.memberships": { channel: "r1", users: ["u1", "u2"] },
   "chat.marked": { marks: [{ user: "u1", channel: "r1", pointer: 2, listed: null }] },
   "chat.erased": {},
@@ -98,25 +110,36 @@ const changes: Changes = {
   "question.voted": { ...ofQuestion, votes },
   "question.pinned": { ...ofQuestion, question: null },
   "poll.saved": { ...ofPoll, hid: true, hidden: poll },
-  "poll.deleted": { ...ofPoll, wasPublic: false },
+  "poll.deleted": { ...ofPoll, wasPublic: false, kind: "words" },
   "poll.voted": { ...ofPoll, votes },
   "poll.pinned": ofPoll,
-  "session.created": { session: "s1" },
-  "session.updated": { session: "s1" },
-  "session.deleted": { session: "s1" },
-  "speaker.created": { speaker: "p1" },
-  "speaker.updated": { speaker: "p1" },
-  "speaker.deleted": { speaker: "p1" },
   "program.imported": { created: 1, updated: 2, deleted: 0 },
   "program.favored": ofUser,
+  "session.rated": { session: "s1", ...ofUser },
   "program.linked": ofUser,
+  "call.started": { ...ofCall, call: "c1" },
+  "call.ended": { ...ofCall, call: "c1", users: ["u1"] },
+  "call.declined": { channel: "r1", call: "c1", ...ofUser },
+  "call.joined": { ...ofCall, ...ofUser },
+  "call.left": { ...ofCall, ...ofUser },
+  "call.published": { channel: "r1", ...ofUser },
+  "call.staged": { ...ofRoom, ...ofUser, on: true },
+  "hand.raised": { ...ofRoom, ...ofUser },
+  "hand.lowered": { ...ofRoom, ...ofUser },
+  "screen.shown": ofRoom,
+  "caption.added": { ...ofRoom, lang: "en", caption: 1 },
+  "caption.heard": { ...ofRoom, lang: "en" },
+  "caption.erased": {},
   "file.added": ofFile,
   "file.deleted": ofFile,
   noted: { act: "webhook.created", subject: { webhook_id: "w1" } },
 };
 
-/** An entry of each type, as if each were the first of its log. */
-export const sampleEntries: readonly Entry[] = Object.entries(changes).map(
+/** One entry of each type, each as the first of its log. */
+export const sampleEntries: readonly Entry[] = Object.entries({
+  ...changes,
+  ...ofRecords((record) => ({ [record]: "x1" })),
+}).map(
   ([type, change]) =>
     ({
       type,
@@ -129,7 +152,7 @@ export const sampleEntries: readonly Entry[] = Object.entries(changes).map(
     }) as Entry,
 );
 
-/** The sample of a type, with other fields. */
+/** Returns the sample entry of a type, with some fields replaced. */
 export const sampleOf = (type: Entry["type"], fields: object = {}): Record<string, unknown> => ({
   ...sampleEntries.find((entry) => entry.type === type)!,
   ...fields,
@@ -143,9 +166,9 @@ const hints = (...entries: unknown[]) => ({
 
 const entry = (type: Entry["type"], fields: object = {}) => hints(sampleOf(type, fields));
 
-/** An entry of a new message of a channel whose event has other fields. */
+/** Returns the hint for a chat message with some fields replaced. */
 function message(fields: object): unknown {
-  const { delivery } = sampleOf("chat.event") as { delivery: Delivery };
+  const { delivery } = sampleOf("chat.event") as { delivery: ChatDelivery };
   const event = { ...delivery.event, ...fields };
   return entry("chat.event", { delivery: { ...delivery, event } });
 }
@@ -153,7 +176,7 @@ function message(fields: object): unknown {
 const many = (count: number) => Array.from({ length: count }, () => "u1");
 const nested = (levels: number) => JSON.parse("[".repeat(levels) + "]".repeat(levels)) as unknown;
 
-/** Messages that no process of this Foyer sends, by their fault. */
+/** Messages that no process of this version sends, by their fault. */
 export const hostileMessages: Readonly<Record<string, unknown>> = {
   "no object": "hints",
   null: null,

@@ -2,20 +2,20 @@ import type { Test } from "tap";
 import { anyWorld, looseNumberOf, number, table, text } from "../../../db/copies/columns.js";
 import { type Column, type Table, TABLES } from "../../../db/copies/tables.js";
 
-// Both engines have the tables that `tables.ts` describes. A new column is in a migration of
+// Both engines have the tables that `db/schema/` describes. A new column is in a migration of
 // each, and in the description, or this test fails.
 
-/** A table as a test compares it: each list sorted. */
+/** A table in comparable form: each list is sorted. */
 export interface Shape {
-  /** Such as `name text` and `domain text?`. */
+  /** For example, `name text` and `domain text?`. */
   columns: string[];
-  /** Such as `world_id room_id -> rooms world_id id`. */
+  /** For example, `world_id room_id -> rooms world_id id`. */
   references: string[];
-  /** The columns of each rule of uniqueness, sorted and joined. */
+  /** The columns of each unique constraint, sorted and joined. */
   unique: string[];
 }
 
-/** The tables that no backup has: what is still to be erased, and what may still have bytes on the disk. */
+/** Tables that backups omit: pending erasures, and data whose bytes may still be on the disk. */
 const UNCOPIED = [
   table("chat_remains", "world_id channel", "none", {
     world_id: anyWorld,
@@ -26,7 +26,7 @@ const UNCOPIED = [
 
 const KEPT = [...TABLES.filter(({ name }) => name !== "sequences"), ...UNCOPIED];
 
-/** The tables that only one engine has. */
+/** Tables that only one engine has. */
 const OWN = ["cluster"];
 
 export const sorted = (names: readonly string[]) => names.toSorted().join(" ");
@@ -48,7 +48,7 @@ function described({ columns, others, key, unique }: Table): Shape {
   };
 }
 
-/** Compares the tables of an engine with the description. */
+/** Compares an engine's tables with the description. */
 export function compare(t: Test, engine: string, actual: Map<string, Shape>): void {
   const names = [...actual.keys()].filter((name) => !OWN.includes(name));
   t.strictSame(names.sort(), KEPT.map(({ name }) => name).sort(), engine);
@@ -60,7 +60,7 @@ export function compare(t: Test, engine: string, actual: Map<string, Shape>): vo
     t.strictSame(found.references, expected.references, `${engine}: ${name} refers`);
     const isPart = (some: string, all: string) =>
       some.split(" ").every((column) => all.split(" ").includes(column));
-    // What is unique with fewer columns is unique with more.
+    // Uniqueness of some columns implies uniqueness of any superset.
     for (const key of expected.unique) {
       const holds = found.unique.some((columns) => isPart(columns, key));
       t.ok(holds, `${engine}: ${key} of ${name} is unique`);

@@ -41,14 +41,14 @@ const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
 const fileOf = (dataDir: string) => join(dataDir, "foyer.db");
 
-/** A store with the world `demo`. */
+/** Opens a store with the world `demo`. */
 async function opened(t: Test, options?: SqliteOptions, dataDir = testdir(t)) {
   const store = openStore(t, dataDir, options);
   await store.worlds.create(worldOf("demo"));
   return { dataDir, store };
 }
 
-/** Changes a database behind the back of the store. */
+/** Changes a database without its store noticing. */
 function tamper(dataDir: string, sql: string): void {
   const db = new Database(fileOf(dataDir));
   db.exec(sql);
@@ -117,7 +117,7 @@ void t.test("engines whose packages are not installed", async (t) => {
   const { peerDependencies: peers } = JSON.parse(manifest) as {
     peerDependencies: Record<string, string>;
   };
-  // Outside of the checkout, which has them all.
+  // Outside the checkout, which has all packages installed.
   const folder = mkdtempSync(join(tmpdir(), "foyer-"));
   t.teardown(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
@@ -202,11 +202,11 @@ void t.test("a lock that another process keeps", async (t) => {
   t.strictSame([status, headers["retry-after"]], [503, "1"]);
   t.match(body, { detail: /database is busy/ });
   t.ok(Date.now() - started >= lockTimeout - 50, "it waited for the lock");
-  // One that waits for the lock takes as long as the write, and is refused, too.
+  // A read that waited for the lock would take as long as the write, and fail, too.
   t.ok(reads.length > 1, `${reads.length} reads went on`);
   t.same([...new Set(reads)], [200], "and none waited for the lock");
 
-  // A lock that is released in time makes no write fail.
+  // If the lock is released in time, no write fails.
   const patient = post();
   await call({ url: rooms, as });
   other.exec("ROLLBACK");
@@ -227,7 +227,7 @@ void t.test(
     const expectLocks = (when: string) =>
       t.match(readFileSync("/proc/locks", "utf8"), `:${ino} `, `SQLite holds its lock ${when}`);
     expectLocks("at first");
-    // The first write starts the writer thread, which opens the database again.
+    // The first write starts the writer thread, which opens the database a second time.
     await store.worlds.create(worldOf("demo"));
     expectLocks("while it writes");
 
@@ -241,7 +241,8 @@ d.close()`;
     await store.worlds.create(worldOf("next"));
     const copy = `${dataDir}-crashed`;
     t.teardown(() => rmSync(copy, { recursive: true, force: true }));
-    // By another process, as this one must not open the files.
+    // Copied by another process: opening and closing the files in this one would drop SQLite's
+    // locks.
     spawnSync("cp", ["-r", dataDir, copy]);
     const { worlds } = openStore(t, copy);
     t.equal((await worlds.list({ limit: 9 })).length, 2, "what was written then is on the disk");
@@ -264,7 +265,7 @@ void t.test("a write that cannot be handed to the thread", async (t) => {
 
 void t.test("a database that breaks while it serves", async (t) => {
   const { call, dataDir, store } = await startServer(t, { threads: true, mayLogErrors: true });
-  // The writer has begun, and has its statements.
+  // Ensures that the writer is running and has prepared its statements.
   await store.worlds.update("demo", { title: "x" });
   tamper(dataDir, "DROP TABLE room_modules");
   const body = { name: "x", module_config: [{ type: "x" }] };
@@ -281,7 +282,7 @@ void t.test("a search for users parses no profile", async (t) => {
   await Promise.all(
     Array.from({ length: 200 }, (_, i) => enter(store, `${i}`, "demo", { profile })),
   );
-  // Whatever parses one fails.
+  // Makes any attempt to parse a profile fail.
   tamper(dataDir, "UPDATE users SET profile = '?' || profile");
   for (const [term, count] of [
     ["stRASSE", 200],
@@ -292,7 +293,7 @@ void t.test("a search for users parses no profile", async (t) => {
   }
 });
 
-/** What an erased value is in SQLite: see `TABLES`. */
+/** Columns whose SQLite type is ANY because their values can be erased: see `TABLES`. */
 const ERASABLE = ["content", "data", "audit", "changes", "request"];
 
 function shapeOf(db: Database.Database, table: string): Shape {
@@ -311,7 +312,7 @@ function shapeOf(db: Database.Database, table: string): Shape {
     references.set(id, known);
   }
   const [counter] = columns.filter(({ pk, type }) => pk === 1 && type === "INTEGER");
-  // Events have a rowid of their own in SQLite.
+  // Events have a separate rowid in SQLite.
   const isOwn = (name: string) =>
     name === "gone" || (table === "chat_events" && name === counter?.name);
   const isRowid =
@@ -451,7 +452,7 @@ void t.test("each write of a batch succeeds or fails alone", async (t) => {
     t.strictSame((await run(all as unknown as WriteCall[])).answers, expected);
   };
   await expectAnswers(["plain", "refuses", "waits"], [1, failure, 2]);
-  // With savepoints.
+  // Uses savepoints.
   const mixed = [3, failure, 1, failure, 5];
   await expectAnswers(["waits", "fails", "plain", "fails", "waits"], mixed);
   t.notOk(isOver, "only microtasks passed");
@@ -460,10 +461,10 @@ void t.test("each write of a batch succeeds or fails alone", async (t) => {
   t.strictSame(await sql.column("SELECT text FROM notes"), texts);
 });
 
-/** How long the writes of crowds gather, in milliseconds. */
+/** How long writes are batched under load, in milliseconds. */
 const WINDOW = 8;
 
-/** A store with a chat in it, which counts its transactions. */
+/** Opens a store with a chat that counts its transactions. */
 async function counting(t: Test) {
   let transactions = 0;
   const { store } = await opened(t, { onAppended: () => void transactions++ });
@@ -506,24 +507,24 @@ const ends: Record<string, (kit: Counting, t: Test) => Promise<unknown>> = {
 for (const [name, end] of Object.entries(ends)) {
   void t.test(`a write that waits ${name}`, async (t) => {
     const kit = await counting(t);
-    // After a quiet moment, the first one leaves at once.
+    // After a quiet period, the first write is sent to the thread immediately.
     await delay(2 * WINDOW);
     const before = kit.transactions();
     const first = kit.say("first");
-    // Now it is on its way, and the next one comes before its result.
+    // The first write is now in flight, and the next one is queued before its result arrives.
     await setImmediate();
     const waiting = kit.say("second");
     const ended = end(kit, t);
     await first;
     t.match(await waiting, { event: { content: /second/ } });
     await ended;
-    // The thread may find the first one and the others at the same time.
+    // The thread may pick up the first write together with the others.
     const count = kit.transactions() - before;
     t.ok(count <= 2, `${count} transactions`);
   });
 }
 
-// The thread that writes ends when there are no writes.
+// The writer thread ends when it is idle.
 
 const threads = () => (process.report.getReport() as { workers: object[] }).workers.length;
 
@@ -588,7 +589,8 @@ void t.test("a thread erases what another process left", async (t) => {
   const others = threads();
   const store = openStore(t, dataDir, { startsHere: true });
   await store.worlds.update("demo", { title: "b" });
-  // Erasing here would have begun with the write, by a timer that ends before this one.
+  // If this thread erased, the write would have scheduled it with a timer that fires before this
+  // one.
   await delay(0);
   store.serve();
   t.ok(hasRemains(), "the event loop has not done it");

@@ -4,7 +4,7 @@ import { putDatabase } from "../../support/database.js";
 import { testdir } from "../../support/testdir.js";
 import { storeContract } from "./store-contract/index.js";
 
-// PostgreSQL is held to the same contract in ../engines/postgres.test.ts.
+// ../engines/postgres.test.ts tests the same contract on PostgreSQL.
 
 void t.test("SQLite", (t) =>
   storeContract(t, async (t) => {

@@ -10,12 +10,12 @@ import { testdir } from "../../support/testdir.js";
 const LATEST = BASELINE;
 const NEXT = BASELINE + 1;
 
-/** Starts commands on a made-up next version. */
+/** A module that makes commands run as a made-up next version. */
 const nextVersion = new URL("../../support/next-version.js", import.meta.url).href;
 
 const open = (dataDir: string, name = "foyer.db") => new Database(join(dataDir, name));
 
-/** What a database says of its version and worlds. */
+/** Reads a database's version, the titles of its worlds, and its integrity. */
 function look(dataDir: string, name?: string) {
   const db = open(dataDir, name);
   try {
@@ -31,14 +31,14 @@ function look(dataDir: string, name?: string) {
 
 const copiesIn = (dataDir: string) => readdirSync(dataDir).filter((name) => name.includes(".v"));
 
-/** A folder with a database of this version. */
+/** Creates a data folder with a database of this version. */
 async function databaseOf(t: Test): Promise<string> {
   const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("old")]);
   return dataDir;
 }
 
-/** Lets this process know a next version until the test ends. */
+/** Adds the migration of a next version to this process until the test ends. */
 function knowNext(t: Test, sql: string): void {
   migrations.push(sql);
   t.teardown(() => void migrations.pop());
@@ -61,7 +61,7 @@ void t.test("an old database is upgraded after a copy", async (t) => {
     [["upgrade"], "nothing has changed"],
     [["upgrade", "--dry-run"], "nothing would change"],
   ] as const) {
-    const stdout = `The tables have version ${LATEST} already; ${says}.\n`;
+    const stdout = `The tables already have version ${LATEST}; ${says}.\n`;
     t.strictSame(await foyer(dataDir, args), { ...unchanged, stdout });
   }
   knowNext(t, NOTES);
@@ -141,7 +141,7 @@ void t.test("only serve and upgrade upgrade", async (t) => {
 void t.test("no upgrade while an older server serves", async (t) => {
   const dataDir = await databaseOf(t);
   knowNext(t, NOTES);
-  // Every version reads by a connection that stays open, and knows no other lock.
+  // Every version reads through a connection that stays open, and every version respects its lock.
   const old = open(dataDir);
   old.pragma("journal_mode = WAL");
   old.prepare("SELECT count(*) FROM worlds").get();
@@ -156,7 +156,7 @@ void t.test("no upgrade while an older server serves", async (t) => {
   }
   const env = { DATA_DIR: dataDir, NODE_OPTIONS: `--import=${nextVersion}` };
   const waiting = spawnFoyer(t, ["upgrade"], env, "", modules);
-  // A command that was started before ends after a moment.
+  // Upgrading waits briefly for a command that is still running.
   setTimeout(() => old.close(), 500);
   t.equal((await waiting.finished).code, 0);
   t.match(look(dataDir), NEW);
@@ -178,7 +178,7 @@ void t.test("an upgrade that is killed leaves the one or the other", async (t) =
     NEXT_VERSION: `ALTER TABLE chat_events ADD COLUMN mood TEXT;
       UPDATE chat_events SET mood = 'calm';`,
   };
-  // So that it is killed in each phase, on any machine.
+  // The increasing delay kills the upgrade in each phase, on a machine of any speed.
   for (let delay = 50; code !== 0; delay *= 1.25) {
     const upgrade = spawnFoyer(t, ["upgrade"], env, "", modules);
     const timer = setTimeout(() => upgrade.signal("SIGKILL"), delay);

@@ -12,18 +12,18 @@ import { NIGHT } from "../../support/night.js";
 import { testdir } from "../../support/testdir.js";
 import { documentOf } from "./store-contract/program.js";
 
-// No write of a world waits for long work on another. By day, writes are committed in between. By
-// night, the work is as large as it gets, and the time counts.
+// A write in one world never waits for long work on another. By default, this checks that writes
+// commit in the meantime. The nightly run uses the largest workloads and measures the wait.
 
 const USERS = NIGHT ? 100_000 : 1000;
 const MESSAGES = NIGHT ? 100_000 : 1000;
-// Fewer are imported by one write.
+// A smaller program would be imported in a single write.
 const SESSIONS = NIGHT ? 5000 : 2100;
 
-/** How long a write may wait by night, in milliseconds. */
+/** Maximum wait of a write in the nightly run, in milliseconds. */
 const LONGEST_MS = 50;
 
-/** The lines of a document with a world of many users and messages. */
+/** Returns the lines of a document for a world with many users and messages. */
 async function crowded(store: Store, id: string): Promise<string[]> {
   await store.worlds.create(worldOf(id));
   const { id: room } = (await store.rooms.create(id, { name: "Hall" })).value;
@@ -65,13 +65,13 @@ void t.test("writes of a world beside long work on another", async (t) => {
   await store.worlds.create(worldOf("other"));
   const user = await store.users.enter("other", { clientId: "a", traits: new Set() });
   const lines = await crowded(store, "demo");
-  // It reads an earlier state all the time.
+  // A reader of an old snapshot that stays open throughout.
   const reader = new Database(join(dataDir, "foyer.db"), { readonly: true });
   t.teardown(() => reader.close());
   reader.exec("BEGIN");
   reader.prepare("SELECT count(*) FROM worlds").get();
 
-  /** Writes all the time in another world while something runs. */
+  /** Writes continuously to another world while `work` runs. */
   const beside = async <T>(t: Test, work: () => Promise<T>): Promise<T> => {
     let isOver = false;
     const waits: number[] = [];
@@ -111,7 +111,7 @@ void t.test("writes of a world beside long work on another", async (t) => {
     [
       "an import of a program",
       (t) => {
-        // A server plans it in a thread.
+        // The import is planned in a thread on a server, so only its write is measured here.
         const { program } = store;
         const writing: Store["program"]["import"] = (...args) =>
           beside(t, () => program.import(...args));

@@ -12,13 +12,15 @@ import { sharedDatabases } from "../../support/servers/postgres.js";
 import { NO_SERVERS } from "../../support/shared.js";
 import { testdir } from "../../support/testdir.js";
 import { mapping } from "./call-mapping.js";
-import { callSequence, DEMO, FIXED, type Operation, WORLDS } from "./call-sequence.js";
+import { callSequence, DEMO, FIXED, WORLDS } from "./call-sequence.js";
+import type { Operation } from "./calls.js";
 
-// The same calls on two stores must give the same answers, entries and documents. `SEED` names the
-// first sequence beside the complete one, `SEEDS` how many there are, `OPERATIONS` the calls of each. The two are SQLite and
-// PostgreSQL. With `AGAINST=<dist>` they are this build and the one in that folder, on each engine.
+// The same calls on two stores must produce the same answers, entries and documents. `SEED` is the
+// first seed after the complete one, `SEEDS` their number, `OPERATIONS` the number of calls per
+// seed. The stores are SQLite and PostgreSQL; with `AGAINST=<dist>`, this build and the one in that
+// folder, on each engine.
 
-/** A seed with which every method succeeds at least once. */
+/** A seed for which every method succeeds at least once. */
 const COMPLETE = 19;
 
 const SEED = Number(process.env.SEED ?? COMPLETE);
@@ -31,23 +33,22 @@ const server = sharedDatabases();
 const isStoreError = (error: unknown): error is { problem: StoreProblem; field?: string } =>
   error instanceof Error && error.name === "StoreError";
 
-/** Answers, or the problem and the field of an error. */
+/** Resolves to the answer, or to the problem and field of an error. */
 const outcome = (run: NonNullable<Operation["run"]>, store: Store, side: 0 | 1) =>
   run(store, side).then(
     (answer) => ({ answer }),
     (error: unknown) => {
-      // A store of another build has a class of its own.
+      // A store from another build has a different error class.
       if (!isStoreError(error)) throw error;
       return { problem: error.problem, field: error.field };
     },
   );
 
-/** The logs that are compared. */
 const LOGS = [...WORLDS, INDEX];
 
 /**
- * What a store has appended to its logs since some numbers, which are moved on. Tags and
- * times are its own.
+ * Returns the entries that a store has appended since `heads`, and advances `heads`. Omits tags and
+ * times, which differ between stores.
  */
 async function appended({ log }: Store, heads: number[]): Promise<unknown[]> {
   const entries: Entry[] = [];
@@ -64,7 +65,7 @@ async function appended({ log }: Store, heads: number[]): Promise<unknown[]> {
 
 type Open = (options: EngineOptions) => Promise<Engines>;
 
-/** Opens a store of this build, or of another. */
+/** Opens a store from this build or another one. */
 async function opened(t: Test, name: string, url?: string, dist?: string): Promise<Store> {
   const path = dist && pathToFileURL(join(resolve(dist), "db", "open.js")).href;
   const open = path ? ((await import(path)) as { openEngines: Open }).openEngines : openEngines;
@@ -74,13 +75,22 @@ async function opened(t: Test, name: string, url?: string, dist?: string): Promi
   return engines.store;
 }
 
-/** The document of a world, without what each store chooses. */
+/** Summarizes a world's document, without the values that each store chooses. */
 const documentOf = async (store: Store, world: string) => {
   const { rows } = await exported(store, world, { history: true });
   return Object.entries(rows).map(([table, some]) => [table, some.length]);
 };
 
-/** Plays a sequence on two stores. */
+/** The methods that the sequences leave out: the histories of a database belong to its engine. */
+const OF_ENGINE = ["log.history", "log.state"];
+
+const methodsOf = (store: Store): string[] =>
+  Object.entries(store).flatMap(([part, of]) =>
+    of instanceof Function || of === undefined
+      ? []
+      : Object.keys(of as object).map((method) => `${part}.${method}`),
+  );
+
 async function play(t: Test, seed: number, stores: readonly [Store, Store]): Promise<void> {
   const maps = [mapping(FIXED), mapping(FIXED)] as const;
   for (const store of stores) {
@@ -91,9 +101,15 @@ async function play(t: Test, seed: number, stores: readonly [Store, Store]): Pro
   for (const [i, store] of stores.entries()) await appended(store, heads[i]!);
   t.strictSame(heads[0], heads[1]);
   const { names, operationOf, random } = callSequence(seed);
+  const uncalled = methodsOf(stores[1]).filter((method) => !names.includes(method));
+  t.same(
+    uncalled.filter((method) => !OF_ENGINE.includes(method)),
+    [],
+    "each method has a call",
+  );
   const succeeded = new Set<string>();
   const missing = () => names.filter((name) => !succeeded.has(name));
-  // Some succeed rarely.
+  // Some methods rarely succeed, so the complete seed may need more calls.
   const isOver = (n: number) =>
     n >= OPERATIONS && (seed !== COMPLETE || missing().length === 0 || n >= 3 * OPERATIONS);
   for (let n = 0; !isOver(n); n++) {
@@ -109,7 +125,7 @@ async function play(t: Test, seed: number, stores: readonly [Store, Store]): Pro
     const isDone = "answer" in a && "answer" in b && a.answer !== undefined;
     if (isDone) keep?.([a.answer, b.answer]);
     if ("answer" in a) succeeded.add(name);
-    // What comes later has another time.
+    // The next call must have a different time.
     const now = Date.now();
     while (Date.now() === now) await setImmediate();
   }

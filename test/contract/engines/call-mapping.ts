@@ -1,24 +1,26 @@
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 
-/** The names of values that are times in milliseconds. */
-const TIMES = new Set("timestamp created last_seen last_login uploadedAt at created_at".split(" "));
+/** Fields that hold times in milliseconds. */
+const TIMES = new Set(
+  "timestamp created last_seen last_login uploadedAt at created_at revoked_at opened_at".split(" "),
+);
 
-/** The names of values that are ids of events. */
+/** Fields that hold event ids. */
 const EVENTS = new Set(
   "id edited replaces previous previousMessage pointer listed event lastMessage next".split(" "),
 );
 
-/** The names of values that are random. */
-const RANDOM = new Set("shown all stamp settings token tag".split(" "));
+/** Fields that hold random values. */
+const RANDOM = new Set("shown all stamp settings token tag code".split(" "));
 
-/** The names of lists whose order is open, or follows random ids. */
-const UNORDERED = new Set("notified appeared channels marks notifications".split(" "));
+/** Lists whose order is unspecified, or follows random ids. */
+const UNORDERED = new Set("notified appeared channels marks notifications sums".split(" "));
 
 /**
- * Makes a function that writes down the answers of a store, so that they can be compared
- * with the values of another: ids, times and versions by when they first occurred.
- * @param fixed the ids that are the same in both.
+ * Returns a function that serializes a store's answers for comparison with those of another store.
+ * Ids, times and versions are numbered by first occurrence.
+ * @param fixed the ids that are the same in both stores.
  */
 export function mapping(fixed: ReadonlySet<string>): (answer: unknown) => string {
   const names = new Map<string, string>();
@@ -33,7 +35,7 @@ export function mapping(fixed: ReadonlySet<string>): (answer: unknown) => string
 
   function mapNumber(key: string, value: number): unknown {
     if (TIMES.has(key)) return "<time>";
-    // A sequence of PostgreSQL skips numbers of writes that failed.
+    // PostgreSQL's sequences skip the numbers of failed writes.
     if (key === "number") return "<number>";
     if (EVENTS.has(key) && value !== 0) return nameOf("event", value);
     return value;
@@ -51,10 +53,12 @@ export function mapping(fixed: ReadonlySet<string>): (answer: unknown) => string
     }
     if (value instanceof Map || value instanceof Set) return map(key, [...value]);
     if (typeof value !== "object" || value === null) return value;
+    // A change in the audit.
+    if ("field" in value && TIMES.has(value.field as string)) return "<time>";
     if ("version" in value && "value" in value) {
       const { id } = value.value as { id?: string };
       const { version } = value as { version: string };
-      // Ids of worlds, whose ids are chosen, and of rooms that were imported.
+      // Worlds have chosen ids, and imported rooms keep theirs.
       const isSame = id !== undefined && (fixed.has(id) || id.length < 36);
       return {
         value: map("", value.value),
@@ -68,7 +72,7 @@ export function mapping(fixed: ReadonlySet<string>): (answer: unknown) => string
   return (answer) => JSON.stringify(map("", answer));
 }
 
-/** Texts that engines may treat in different ways. */
+/** Texts that engines might treat differently. */
 export const ODD_TEXTS: readonly string[] = [
   ..."\0\u0001\u0002\u0003\u007f\u00a0ßẞİıIiﬁΣKé\u0301가😀\u{10ffff}\uffff\ufeff\u202e%_\\'\"{,",
   "",
@@ -88,7 +92,7 @@ export const ODD_TEXTS: readonly string[] = [
   "ß".repeat(3000),
 ];
 
-/** Any JSON value, with huge numbers and deep lists. */
+/** Returns an arbitrary JSON value, possibly with huge numbers and deep lists. */
 export function oddJson(
   pick: <T>(list: readonly T[]) => T,
   whole: (below: number) => number,

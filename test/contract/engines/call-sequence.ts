@@ -4,87 +4,60 @@ import type { Item } from "../../../db/contract/item-store.js";
 import type { Poll } from "../../../db/contract/poll-store.js";
 import type { Store, Visitor } from "../../../db/contract/store.js";
 import type { UserCopy, WorldCopy } from "../../../schemas/documents/world-document.js";
+import { previewKeyOf } from "../../../schemas/plain/file-types.js";
 import type { PermissionConfig } from "../../../schemas/plain/permissions.js";
+import { POLL_KINDS } from "../../../schemas/plain/polls.js";
+import { nameShapeOf } from "../../../schemas/plain/look-alikes.js";
 import { Random } from "../../protocol/simulation/random.js";
 import { exported } from "../../support/database.js";
 import { worldOf } from "../../support/helper.js";
+import { fromAll } from "../../support/resources.js";
 import { ODD_TEXTS, oddJson } from "./call-mapping.js";
+import {
+  ABSENT,
+  type Answers,
+  both,
+  type CallKit,
+  type CallTable,
+  fixedId,
+  inStore,
+  Name,
+  type Operation,
+} from "./calls.js";
 
-// Calls of the store's contract that follow from a seed, and are played on two stores. The ids
-// that the stores choose differ, so an argument is a name for one thing in both.
+// Generates calls of the store contract from a seed, to be run on two stores. The ids that the
+// stores choose differ, so arguments refer to things by a {@link Name}.
 
-type MethodOf<P extends keyof Store> = Store[P] extends (...args: never[]) => unknown
-  ? P
-  : `${P}.${Extract<keyof Store[P], string>}`;
-
-/**
- * The methods of the contract: the compiler asks for an operation for each. The store closes once,
- * and what tells one history of a database from another belongs to its engine.
- */
-type Method =
-  | Exclude<{ [P in keyof Store]: MethodOf<P> }[keyof Store], "close" | "log.history" | "log.state">
-  | "worlds.remake"
-  | "together";
-
-/** What one thing is called in each of the stores. */
-class Name<T = string> {
-  constructor(
-    readonly left: T,
-    readonly right: T,
-  ) {}
-}
-
-const both = <T>(value: T): Name<T> => new Name(value, value);
-
-/** A value with the names of one store. */
-function inStore<T>(value: T, side: 0 | 1): unknown {
-  if (value instanceof Name) return side === 0 ? value.left : value.right;
-  if (Array.isArray(value)) return value.map((one) => inStore(one, side));
-  const isPlain = typeof value === "object" && value?.constructor === Object;
-  if (!isPlain) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, inStore(one, side)]));
-}
-
-const fixedId = (kind: number, n: number) =>
-  `${String(kind).padStart(8, "0")}-0000-4000-8000-${String(n).padStart(12, "0")}`;
-
-const ABSENT = both(fixedId(0, 0));
 export const WORLDS = ["demo", "other", "missing"];
 const RULES = [undefined, [], ["crew"], ["crew", ["a", "b"]], [["ß", "i"], "😀"]];
-
-export type Answers = [left: unknown, right: unknown];
-
-/** One operation: a call with arguments that have names, or something else, on each store. */
-export interface Operation {
-  /** `<part of the store>.<method>`; the name of the operation by default. */
-  call?: string;
-  args?: unknown[];
-  run?: (store: Store, side: 0 | 1) => Promise<unknown>;
-  /** What to remember of its answers. */
-  keep?: (answers: Answers) => void;
-}
 
 const nameOf = ({ token_id, client_id }: Pick<UserCopy, "token_id" | "client_id">) =>
   `${token_id} ${client_id}`;
 
-/** The calls that follow from a seed. */
+/** Generates calls from a seed. */
 export function callSequence(seed: number) {
   const rooms = Array.from({ length: 12 }, (_, i) => both(fixedId(1, i)));
   const users = Array.from({ length: 12 }, (_, i) => both(fixedId(2, i)));
   const events: Name<number>[] = [];
-  /** Where each event is, and who sent it. */
+  /** The channel and sender of each event. */
   const placeOf = new Map<number, readonly [Name, Name]>();
   const versions: Name[] = [];
   const directs: Name[] = [];
   const announcements: Name[] = [];
   const questions: (readonly [Name, Name])[] = [];
   const polls: (readonly [Name, Name])[] = [];
-  /** The options of each poll. */
   const optionsOf = new Map<string, Name[]>();
+  /** Whether the next call is made several times at once, so that it must be a single one. */
+  let isTogether = false;
   const sessions: Name[] = [];
+  /** Sessions with the room of each, and rooms with a user who joined each. */
+  const placed: (readonly [Name, Name])[] = [];
+  const members: (readonly [Name, Name])[] = [];
+  const files: string[] = [];
+  const held: (readonly [Name, Name])[] = [];
+  const reports: Name[] = [];
   const speakers: Name[] = [];
-  const webhooks: Name[] = [];
-  /** Titles differ, as ids decide about the order of equal ones. */
+  /** Makes titles unique: equal ones would be ordered by id. */
   let titles = 0;
 
   const random = new Random(seed);
@@ -113,7 +86,7 @@ export function callSequence(seed: number) {
       config: object(),
     }));
 
-  /** Remembers a name that a function finds in each answer. */
+  /** Remembers the name that a function finds in each answer. */
   const keepIn =
     <T, A>(names: Name<T>[], nameIn: (answer: A) => T) =>
     (answers: Answers) => {
@@ -130,23 +103,14 @@ export function callSequence(seed: number) {
   };
   const itemOf = (items: (readonly [Name, Name])[]): readonly [Name, Name] =>
     items.length > 0 && chance(0.93) ? pick(items) : [room(), ABSENT];
+  const heldOf = (): readonly [Name, Name] =>
+    held.length > 0 && chance(0.9) ? pick(held) : [room(), ABSENT];
+  /** A moderator of all rooms so far. */
+  const scope = () => ({ user: user(), rooms: rooms.slice(whole(5)), world: chance(0.7) });
   const pinOf = (items: (readonly [Name, Name])[]) => {
     const [r, id] = itemOf(items);
     return ["demo", r, chance(0.3) ? null : id, user()];
   };
-  const heldState = () => [
-    { revision: 1 + whole(3), holder: pick(["p", "q"]) },
-    {
-      position: whole(9),
-      delivered_at: null,
-      failing_since: null,
-      last_status: 200,
-      last_error: null,
-      next_try_at: null,
-      attempts: whole(3),
-    },
-  ];
-
   function visitor(): Visitor {
     const known = chance(0.7);
     const n = known ? whole(users.length) : whole(1000);
@@ -156,10 +120,16 @@ export function callSequence(seed: number) {
       profile: { display_name: `${text()} ${n}`, x: json() },
       login: chance(0.3),
       ...(chance(0.2) && { pretalxId: text() }),
+      ...(chance(0.3) && { network: pick(["192.0.2.0/24", "2001:db8:0:1::/64"]) }),
+      ...(chance(0.3) && { guest: pick([{ waits: true }, { waits: false, quietUntil: 5e12 }]) }),
     };
   }
 
-  const operations: Record<Method, () => Operation | unknown[]> = {
+  const kit: CallKit = {
+    ...{ pick, chance, whole, text, world, user, page, from, keepIn },
+    ...{ rooms, users, channel, directs },
+  };
+  const operations: CallTable = {
     "worlds.get": () => [world()],
     "worlds.at": () => [`${pick(WORLDS)}.example.org`],
     "worlds.list": () => [{ limit: 5 }],
@@ -181,7 +151,7 @@ export function callSequence(seed: number) {
       return {
         run: async (s) => {
           const { rows } = await exported(s, w, asked);
-          // Random ids give the order of rows without a number.
+          // Rows without a number are ordered by random ids.
           const isOrdered = (table: string) =>
             table === "chat_events" || "number" in rows[table]![0]!;
           return Object.entries(rows).map(([table, some]) => [
@@ -305,7 +275,34 @@ export function callSequence(seed: number) {
       ]);
       return [world(), user(), changes];
     },
-    "users.moderate": () => [world(), user(), pick(["", "", "silenced", "banned"])],
+    "users.moderate": () => [
+      world(),
+      user(),
+      pick([
+        ...(["", "", "silenced", "banned"] as const),
+        { state: "silenced", until: 1e12 + whole(1000) },
+        { state: "banned", networkUntil: 4e12 + whole(3) },
+      ] as const),
+    ],
+    "users.answer": () => [
+      world(),
+      user(),
+      chance(0.5),
+      chance(0.3) ? 1e12 + whole(1000) : undefined,
+    ],
+    "users.endModeration": () => [world(), 1e12 + whole(1000)],
+    "users.nextModerationEnd": () => [world()],
+    "users.networkBan": () => [world(), user()],
+    "users.lookAlikes": () => [world(), nameShapeOf(text()), pick([["admin"], []])],
+    "users.waiting": () => {
+      const w = world();
+      return {
+        run: async (s) => {
+          const { count, guests } = await s.users.waiting(w, 0, 100);
+          return { count, names: guests.map(({ client_id }) => client_id).sort() };
+        },
+      };
+    },
     "users.block": () => ({
       call: chance(0.7) ? "users.block" : "users.unblock",
       args: [world(), user(), user()],
@@ -316,13 +313,18 @@ export function callSequence(seed: number) {
       chance(0.05)
         ? [world(), { user_id: user() }]
         : { call: "users.get", args: [world(), user()] },
-    "chat.join": () => [world(), room(), user()],
+    "chat.join": () => {
+      const [w, r, u] = [world(), room(), user()];
+      return { args: [w, r, u], keep: () => void (w === "demo" && members.push([r, u])) };
+    },
     "chat.leave": () =>
       chance(0.3)
         ? ["demo", room(), user(), chance(0.3)]
         : { call: "chat.isMember", args: ["demo", room(), user()] },
     "chat.send": () => {
-      const [w, r, sender] = [world(), channel(), user()];
+      const w = world();
+      const [r, sender] =
+        members.length > 0 && chance(0.6) ? pick(members) : ([channel(), user()] as const);
       const content = pick([
         { type: "text", body: text() },
         { type: "deleted" },
@@ -346,6 +348,28 @@ export function callSequence(seed: number) {
         },
       };
     },
+    "chat.hold": () => {
+      const [r, sender] =
+        members.length > 0 && chance(0.8) ? pick(members) : ([channel(), user()] as const);
+      const draft = {
+        sender,
+        content: { type: "text", body: text() },
+        volatile: chance(0.5),
+        ...(chance(0.3) && { slow: { seconds: 1 + whole(5), at: 1e12 + whole(5000) } }),
+        ...(chance(0.2) && { replaces: from(events, both(99_999)) }),
+      };
+      return {
+        args: ["demo", r, draft, 1e12 + whole(1000)],
+        keep: (answers) => {
+          const [a, b] = answers as [{ id: string }, { id: string }];
+          held.push([r, new Name(a.id, b.id)]);
+        },
+      };
+    },
+    "chat.held": () => ["demo", room(), pick([null, user()]), whole(5)],
+    "chat.heldMessage": () => ["demo", ...heldOf()],
+    "chat.approve": () => ["demo", ...heldOf(), [user()].slice(whole(2)), chance(0.3)],
+    "chat.reject": () => ["demo", ...heldOf(), pick([null, text()])],
     "chat.react": () => {
       const event = from(events, both(99_999));
       const place = chance(0.8) ? placeOf.get(event.left) : undefined;
@@ -412,7 +436,7 @@ export function callSequence(seed: number) {
       return {
         run: async (s, side) => {
           if (!isRare) return (await s.log.heads(["demo"]))[0]!.seq;
-          // How many it empties depends on how far the chores are with deleted channels.
+          // How many channels it empties depends on the progress of background cleanup.
           const { next } = await s.chat.empty("demo", inStore(who, side) as string, 0);
           return { next };
         },
@@ -441,26 +465,34 @@ export function callSequence(seed: number) {
       return {
         run: async (s) => {
           const { id } = await s.users.moderateNamed("demo", tokenId, state);
-          // Users without a name would be in the order of their ids.
+          // Users without a name would be ordered by id.
           return s.users.update("demo", id, { profile: { display_name } });
         },
       };
     },
     "files.add": () => {
-      const key = `pub/demo/${whole(60)}.secret-00010.pdf`;
+      const id = String(whole(60));
+      const key = `pub/demo/${id}.secret-00010.pdf`;
       const digest = { key, size: whole(90), sha256: "0".repeat(64) };
+      const hasPreview = chance(0.5);
       return {
         run: async (s) => {
           if (await s.files.has(key)) return "there";
-          return s.files.add("demo", { tokenId: "user-1", traits: new Set(["a"]) }, digest, 1500);
+          const preview = hasPreview ? { ...digest, key: previewKeyOf(key), size: 5 } : undefined;
+          const uploader = { tokenId: "user-1", traits: new Set(["a"]) };
+          return s.files.add("demo", uploader, digest, 1500, preview);
         },
+        keep: () => void files.push(id),
       };
     },
     "files.has": () => [`pub/demo/${whole(60)}.secret-00010.pdf`],
     "files.get": () => ["demo", String(whole(60))],
     "files.list": () => ["demo", page()],
     "files.keys": () => ({ run: async (s) => (await s.files.keys("demo")).sort() }),
-    "files.delete": () => ["demo", String(whole(60))],
+    "files.delete": () => [
+      "demo",
+      files.length > 0 && chance(0.9) ? pick(files) : String(whole(60)),
+    ],
     "files.size": () => [world()],
     "announcements.list": () => [world()],
     "announcements.create": () => ({
@@ -503,6 +535,7 @@ export function callSequence(seed: number) {
     "attendance.prune": () => ["demo", { counts: 60_000 * whole(4), visits: whole(1e5) }],
     "chat.lastId": () => [world()],
     "chat.channel": () => [world(), channel()],
+    "chat.sentBy": () => [world(), user(), 0],
     "chat.sent": () => ["demo", channel(), 0, 1 + whole(9)],
     "chat.search": () => {
       const before = chance(0.3) && from(events, both(5));
@@ -569,27 +602,33 @@ export function callSequence(seed: number) {
       chance(0.3)
         ? ["demo", ...itemOf(questions)]
         : { call: "questions.get", args: ["demo", ...itemOf(questions)] },
-    "polls.create": () => ({
-      args: [
-        world(),
-        room(),
-        {
-          content: text(),
-          options: Array.from({ length: whole(5) }, () => ({
+    "polls.create": () => {
+      const kind = pick([...POLL_KINDS, "words"]);
+      const isWritten = kind === "words" || kind === "text" || kind === "scale";
+      const options = Array.from({ length: isWritten && chance(0.9) ? 0 : 2 + whole(4) }, () => ({
+        content: text(),
+        ...(chance(0.3) && { order: whole(4) }),
+        ...(kind === "quiz" && chance(0.5) && { correct: true }),
+      }));
+      return {
+        args: [
+          world(),
+          room(),
+          {
             content: text(),
-            ...(chance(0.3) && { order: whole(4) }),
-          })),
-          ...(chance(0.8) && { state: pick(["draft", "open", "open", "closed"]) }),
-          ...(chance(0.7) && { poll_type: pick(["choice", "multi"]) }),
+            options,
+            ...(chance(0.8) && { state: pick(["draft", "open", "open", "open", "closed"]) }),
+            ...((isWritten || chance(0.7)) && { poll_type: kind }),
+          },
+        ],
+        keep: (answers) => {
+          keepItem(polls)(answers);
+          const [a, b] = answers as [Poll, Poll];
+          const ids = a.options.map(({ id }, i) => new Name(id, b.options[i]!.id));
+          optionsOf.set(a.id, ids);
         },
-      ],
-      keep: (answers) => {
-        keepItem(polls)(answers);
-        const [a, b] = answers as [Poll, Poll];
-        const ids = a.options.map(({ id }, i) => new Name(id, b.options[i]!.id));
-        optionsOf.set(a.id, ids);
-      },
-    }),
+      };
+    },
     "polls.get": () => ["demo", ...itemOf(polls)],
     "polls.list": () => {
       const isPublic = chance(0.3) && { isPublic: true };
@@ -601,7 +640,7 @@ export function callSequence(seed: number) {
         run: async (s, side) => {
           const [at, who] = inStore([r, u], side) as [string, string];
           return (await s.polls.ballots("demo", at, who))
-            .map(({ options }) => options.length)
+            .map(({ options, answers, value }) => [options.length, answers, value].join())
             .sort();
         },
       };
@@ -622,7 +661,7 @@ export function callSequence(seed: number) {
       const changes = {
         ...(chance(0.3) && { content: text() }),
         ...(chance(0.5) && { state: pick(["draft", "open", "open", "closed", "archived"]) }),
-        ...(chance(0.2) && { poll_type: pick(["choice", "multi"]) }),
+        ...(chance(0.2) && { poll_type: pick([...POLL_KINDS]) }),
         ...(chance(0.3) && { is_pinned: chance(0.7) }),
         ...(chance(0.3) && {
           options: [...known.map((id) => ({ id, content: text() })), { content: text(), order: 2 }],
@@ -632,9 +671,65 @@ export function callSequence(seed: number) {
     },
     "polls.pin": () => pinOf(polls),
     "polls.vote": () => {
+      if (!isTogether && chance(0.4)) {
+        const options = ["a", "b"].map((content) => ({ content }));
+        const kind = pick(["choice", "multi", "rank"] as const);
+        const draft = { content: text(), options, state: "open", poll_type: kind } as const;
+        const [who, at] = [user(), room()];
+        return {
+          run: async (s, side) => {
+            const [u, r] = inStore([who, at], side) as [string, string];
+            const poll = await s.polls.create("demo", r, draft);
+            return s.polls.vote("demo", r, poll.id, u, { options: [poll.options[1]!.id], at: 1 });
+          },
+        };
+      }
       const item = itemOf(polls);
       const known = optionsOf.get(item[1].left) ?? [];
-      return ["demo", ...item, user(), [...known.filter(() => chance(0.5)), ABSENT]];
+      const vote = pick([
+        { options: known.slice(0, 1) },
+        { options: [...known.filter(() => chance(0.5)), ABSENT] },
+        { options: known.filter(() => chance(0.5)) },
+        { value: whole(6) },
+        { answers: [pick(["tea", "TEA", "Té"])] },
+      ]);
+      return ["demo", ...item, user(), { ...vote, at: 1 }];
+    },
+    "polls.summary": () => {
+      const item = itemOf(polls);
+      const all = chance(0.5);
+      return {
+        run: async (s, side) => {
+          const [r, id] = inStore(item, side) as [string, string];
+          const found = await s.polls.summary("demo", r, id, all);
+          const { people, words, counts, answers } = { ...found } as Record<string, unknown>;
+          return [people, words, counts, (answers as unknown[] | undefined)?.length];
+        },
+      };
+    },
+    "polls.players": () => {
+      const at = room();
+      return {
+        run: async (s, side) => {
+          const [r] = inStore([at], side) as [string];
+          return (await s.polls.players("demo", r)).map(({ points }) => points);
+        },
+      };
+    },
+    "polls.ending": () => [0],
+    "polls.end": () => ["demo", ...itemOf(polls), 1],
+    "polls.hideAnswer": () => {
+      if (chance(0.5)) return ["demo", ...itemOf(polls), "tea", chance(0.5)];
+      const cloud = { content: text(), options: [], state: "open", poll_type: "words" } as const;
+      const [who, at, isHidden] = [user(), room(), chance(0.5)];
+      return {
+        run: async (s, side) => {
+          const [u, r] = inStore([who, at], side) as [string, string];
+          const { id } = await s.polls.create("demo", r, cloud);
+          await s.polls.vote("demo", r, id, u, { answers: ["Tea"], at: 1 });
+          return s.polls.hideAnswer("demo", r, id, "tea", isHidden);
+        },
+      };
     },
     "polls.delete": () =>
       chance(0.3)
@@ -650,22 +745,27 @@ export function callSequence(seed: number) {
       };
     },
     "program.favorites": () => ["demo", user()],
-    "program.createSession": () => ({
-      args: [
-        world(),
-        {
-          title: `${text()} ${titles++}`,
-          room_id: pick([null, room()]),
-          ...(chance(0.5) && {
-            starts_at: `2027-05-0${1 + whole(3)}T10:00:00Z`,
-            ends_at: "2027-05-04T11:00:00Z",
-          }),
-        },
-      ],
-      keep: keepIn(sessions, (made: { session?: { value: { id: string } } }) =>
+    "program.createSession": () => {
+      const r = pick([null, room()]);
+      const keepSession = keepIn(sessions, (made: { session?: { value: { id: string } } }) =>
         made.session ? made.session.value.id : fixedId(0, 0),
-      ),
-    }),
+      );
+      const draft = {
+        title: `${text()} ${titles++}`,
+        room_id: r,
+        ...(chance(0.5) && {
+          starts_at: `2027-05-0${1 + whole(3)}T10:00:00Z`,
+          ends_at: "2027-05-04T11:00:00Z",
+        }),
+      };
+      return {
+        args: [world(), draft],
+        keep: (answers) => {
+          keepSession(answers);
+          if (r && "starts_at" in draft) placed.push([sessions.at(-1)!, r]);
+        },
+      };
+    },
     "program.updateSession": () => {
       const changes = pick([{ title: `${text()} ${titles++}` }, { room_id: room() }, {}]);
       return ["demo", from(sessions, ABSENT), changes];
@@ -684,6 +784,17 @@ export function callSequence(seed: number) {
     ],
     "program.deleteSpeaker": () =>
       chance(0.3) ? ["demo", from(speakers, ABSENT)] : ["demo", ABSENT],
+    "program.mergeSpeakers": () => [
+      "demo",
+      from(speakers, ABSENT),
+      chance(0.5) ? from(speakers, ABSENT) : ABSENT,
+    ],
+    "program.edits": () => ({
+      run: async (s) =>
+        Object.values(await s.program.edits("demo"))
+          .map((fields) => fields.join())
+          .sort(),
+    }),
     "program.rooms": () => [world()],
     "program.references": () => {
       const named = { users: [user(), user()], pictures: ["https://x.org/media/pub/demo/1.pdf"] };
@@ -691,13 +802,14 @@ export function callSequence(seed: number) {
     },
     "program.import": () => ({
       run: async (s) => {
-        // The plan of an import that changes nothing but is no more of this program.
+        // An import plan that changes nothing, but whose basis is stale.
         const basis = { stamp: "never", rooms: "", users: [], pictures: [] };
         const none = {
           rooms: [],
           speakers: [],
           sessions: [],
           deleted: [],
+          followed: [],
           places: [],
           entries: [],
         };
@@ -706,6 +818,81 @@ export function callSequence(seed: number) {
           .catch(({ problem }: { problem?: string }) => problem);
       },
     }),
+    "reports.get": () => ["demo", from(reports, ABSENT)],
+    "reports.list": () => ({
+      args: [
+        "demo",
+        scope(),
+        { state: pick([null, "open", "dismissed"] as const), limit: 1 + whole(9) },
+      ],
+      keep: (answers) => {
+        const [a, b] = answers as [{ id: string }[], { id: string }[]];
+        if (a[0] && b[0]) reports.push(new Name(a[0].id, b[0].id));
+      },
+    }),
+    "reports.notes": () => ({
+      run: async (s) => {
+        const all = { user: fixedId(9, 9), rooms: [], world: true };
+        const found = await s.reports.list("demo", all, { limit: 5 });
+        return s.reports.notes(
+          "demo",
+          found.map(({ number }) => number),
+          3,
+        );
+      },
+    }),
+    "reports.open": () => {
+      const who = user();
+      return {
+        run: async (s, side) => {
+          const { all, about } = await s.reports.open("demo", [inStore(who, side) as string]);
+          const total = (counts: readonly { count: number }[]) =>
+            counts.reduce((sum, { count }) => sum + count, 0);
+          return { open: total(all), about: total(about) };
+        },
+      };
+    },
+    "reports.create": () => {
+      const event = from(events, both(99_999));
+      const [r] = placeOf.get(event.left) ?? [room()];
+      const [questionRoom, question] = itemOf(questions);
+      const reported = pick([
+        { kind: "message", room: r, channel: r, event },
+        { kind: "question", room: questionRoom, question, all: chance(0.5) },
+        { kind: "user", room: pick([null, room()]), user: user() },
+      ] as const);
+      const reason = pick(["spam", "harassment", "privacy", "other"] as const);
+      return ["demo", reported, { by: user(), reason, text: text(), at: 1e12 + whole(1e8) }];
+    },
+    "reports.resolve": () => [
+      "demo",
+      from(reports, ABSENT),
+      pick(["dismissed", "deleted", "silenced", "dismissed"] as const),
+      user(),
+      1e12 + whole(1000),
+    ],
+    "ratings.own": () => ["demo", user()],
+    "ratings.list": () => ["demo", from(sessions, ABSENT), whole(3), 1 + whole(5)],
+    "ratings.sums": () => {
+      const w = world();
+      return { run: async (s) => ({ sums: await s.ratings.sums(w) }) };
+    },
+    "ratings.rate": () => [
+      "demo",
+      user(),
+      { session: from(sessions, ABSENT), stars: 1 + whole(5), text: pick(["", text()]) },
+      1_800_000_000_000 + whole(1000),
+    ],
+    "program.moved": () => ["demo", user()],
+    "program.runSession": () => {
+      const [session, r] =
+        placed.length > 0 && chance(0.7)
+          ? pick(placed)
+          : ([from(sessions, ABSENT), room()] as const);
+      const asked = { session, action: pick(["start", "plus", "hold", "end"] as const) };
+      const now = pick([Date.parse("2027-05-04T10:30:00Z"), 1_900_000_000_000]);
+      return ["demo", r, asked, { now: now + whole(7_200_000), overrun: 1_800_000 }];
+    },
     "program.favor": () => ["demo", user(), from(sessions, ABSENT), chance(0.7)],
     "programLinks.user": () => ["demo", pick(["none", text()])],
     "programLinks.link": () => {
@@ -719,6 +906,43 @@ export function callSequence(seed: number) {
     },
     "invites.find": () => ["demo", text()],
     "invites.of": () => ["demo", room()],
+    "invites.byCode": () => [pick(["K7QF2M", text()])],
+    "captions.get": () => ["demo", whole(20)],
+    "captions.list": () => [
+      "demo",
+      room(),
+      {
+        lang: pick([undefined, "en", "de"]),
+        session: pick([undefined, from(sessions, ABSENT)]),
+        after: pick([undefined, 1_800_000_000_000 + whole(1000)]),
+        from: pick([undefined, [1_800_000_000_000 + whole(1000), whole(20)]] as const),
+        offset: whole(3),
+        limit: whole(5),
+      },
+    ],
+    "captions.count": () => ["demo", room(), { lang: pick([undefined, "en"]), limit: 0 }],
+    "captions.kept": () => ["demo", room(), pick([null, from(sessions, ABSENT)])],
+    "captions.now": () => ["demo", room(), pick(["en", "de"]), 1_800_000_000_000 + whole(99_000)],
+    "captions.languages": () => ["demo", room(), 1_800_000_000_000 + whole(99_000)],
+    "captions.add": () => {
+      const now = 1_800_000_000_000 + whole(1000);
+      const line = () => ({
+        lang: pick(["en", "de"]),
+        text: text(),
+        final: chance(0.6),
+        at: now - whole(1000),
+        session: pick([undefined, undefined, from(sessions, ABSENT)]),
+      });
+      const lines = Array.from({ length: 1 + whole(3) }, line);
+      return ["demo", room(), lines, pick([null, user()]), now];
+    },
+    "captions.expire": () => ["demo", 1_800_000_000_000 + whole(500)],
+    "screens.get": () => ["demo", room()],
+    "screens.show": () => [
+      "demo",
+      room(),
+      pick([{ show: "black" }, { show: "welcome" }, { show: "poll", id: "p" }] as const),
+    ],
     "invites.link": () => {
       const now = whole(1000);
       return ["demo", room(), { now, soon: now + 100, ends: now + whole(500) }];
@@ -735,41 +959,24 @@ export function callSequence(seed: number) {
         },
       };
     },
+    "push.moderating": () => ({
+      run: async (s) => {
+        const found = await s.push.moderating("demo");
+        return found.sort((a, b) => (a.endpoint < b.endpoint ? -1 : 1));
+      },
+    }),
     "push.subscribe": () => {
       const endpoint = `https://push/${whole(50)}`;
-      return ["demo", user(), { endpoint, p256dh: text(), auth: text() }, whole(1e6)];
+      const moderation = chance(0.5);
+      return ["demo", user(), { endpoint, p256dh: text(), auth: text(), moderation }, whole(1e6)];
     },
     "push.forget": () => ["demo", `https://push/${whole(50)}`],
     "push.claim": () => ["demo", `notice ${whole(30)}`, 1e6 + whole(1000)],
+    "push.moved": () => ["demo", from(sessions, ABSENT), 0],
     "push.due": () => ({
       run: async (s) => (await s.push.due(0, 4e12)).map(({ title }) => title).sort(),
     }),
-    "webhooks.list": () => ["demo", page()],
-    "webhooks.get": () => ["demo", from(webhooks, ABSENT)],
-    "webhooks.enabled": () => ({ run: async (s) => (await s.webhooks.enabled()).length }),
-    "webhooks.create": () => {
-      const settings = { url: "https://x/", types: [text()], enabled: chance(0.8) };
-      return {
-        args: [world(), { ...settings, description: text() }, "secret"],
-        keep: keepIn(webhooks, ({ id }: { id: string }) => id),
-      };
-    },
-    "webhooks.update": () => [
-      "demo",
-      from(webhooks, ABSENT),
-      pick([{ description: text() }, { enabled: chance(0.5) }, { position: whole(9) }]),
-      pick([undefined, [1, 2]]),
-    ],
-    "webhooks.delete": () => ["demo", from(webhooks, ABSENT), pick([undefined, [1], []])],
-    "webhooks.hold": () => [
-      "demo",
-      from(webhooks, ABSENT),
-      pick(["p", "q", null]),
-      { holder: pick([null, "p"]), beat: whole(3) },
-    ],
-    "webhooks.beat": () => ["demo", pick(["p", "q"])],
-    "webhooks.note": () => ["demo", from(webhooks, ABSENT), ...heldState()],
-    "webhooks.disable": () => ["demo", from(webhooks, ABSENT), ...heldState()],
+    ...fromAll(({ calls }) => calls?.(kit)),
     "audit.list": () => [world(), page()],
     "audit.callers": () => ["demo", [text(), "abc"]],
     "audit.record": () => [
@@ -794,9 +1001,10 @@ export function callSequence(seed: number) {
       },
     }),
     together: () => {
-      // Equal calls in flight give equal sets of answers in any order.
+      isTogether = true;
+      // Identical concurrent calls return the same set of answers, in any order.
       const same = operationOf(
-        pick<Method>([
+        pick([
           "chat.send",
           "chat.join",
           "chat.react",
@@ -809,7 +1017,8 @@ export function callSequence(seed: number) {
           "chat.mark",
         ]),
       );
-      const read = operationOf(pick<Method>(["users.get", "files.size", "worlds.get"]));
+      isTogether = false;
+      const read = operationOf(pick(["users.get", "files.size", "worlds.get"]));
       const size = 2 + whole(4);
       return {
         run: async (s, side) => {
@@ -828,9 +1037,9 @@ export function callSequence(seed: number) {
     },
   };
 
-  /** Chooses the arguments of an operation, once for both stores. */
-  function operationOf(name: Method): Required<Pick<Operation, "run">> & Operation {
-    const chosen = operations[name]();
+  /** Chooses an operation's arguments, once for both stores. */
+  function operationOf(name: string): Required<Pick<Operation, "run">> & Operation {
+    const chosen = operations[name]!();
     const operation: Operation = Array.isArray(chosen) ? { args: chosen } : chosen;
     const { call = name, args = [] } = operation;
     const [part, method] = call.split(".") as [keyof Store, string];
@@ -840,10 +1049,10 @@ export function callSequence(seed: number) {
     };
     return { run, ...operation };
   }
-  return { names: Object.keys(operations) as Method[], operationOf, random };
+  return { names: Object.keys(operations), operationOf, random };
 }
 
-/** The world in which most calls are. */
+/** The world that most calls use. */
 export const DEMO: WorldCopy = {
   world: worldOf("demo"),
   rooms: Array.from({ length: 12 }, (_, i) => fixedId(1, i)).map((id, i) => ({
@@ -862,7 +1071,7 @@ export const DEMO: WorldCopy = {
   })),
 };
 
-/** The ids that both stores have. */
+/** The ids that are the same in both stores. */
 export const FIXED: ReadonlySet<string> = new Set(
   [...DEMO.rooms, ...DEMO.users!].map(({ id }) => id),
 );

@@ -14,14 +14,14 @@ import { fill } from "../db/filled-store.js";
 const server = sharedDatabases();
 const options = { skip: NO_SERVERS };
 
-/** Where a world is kept. */
+/** The storage of a world. */
 interface Place {
   dataDir: string;
   database?: DatabaseOptions;
   bucket?: BucketOptions;
 }
 
-/** Runs something with the engines of a place. */
+/** Opens the engines of a place, and closes them once `run` is done. */
 async function within<T>(place: Place, run: (engines: Engines) => Promise<T>): Promise<T> {
   const how = { log: () => {}, serves: false, create: true, upgrade: false };
   const engines = await openEngines({ ...place, ...how });
@@ -51,7 +51,7 @@ void t.test("a world and its files are the same on all engines", options, async 
     }
   });
 
-  /** The paths and the bytes of an archive, which ends with the document. */
+  /** Exports an archive and returns its paths and contents; the document comes last. */
   const archived = async (place: Place, archive: string) => {
     await within(place, (engines) => exportArchive(engines, "demo", archive, true));
     const found = entriesOf(readFileSync(archive));

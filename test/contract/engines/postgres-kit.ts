@@ -9,16 +9,16 @@ import { until, worldOf } from "../../support/helper.js";
 import type { Databases } from "../../support/servers/postgres.js";
 import { startProxy, through } from "../../support/servers/proxy.js";
 
-/** A node: its database, what it caches, and what it follows. */
+/** A node: its database, its cache, and the logs that it follows. */
 export interface Node extends Store {
   db: Database;
   events: LogEvents;
 }
 
-/** For each server, the name of the database without worlds that others are copies of. */
+/** The name of each server's template database, which has no worlds. */
 const templates = new WeakMap<Databases, Promise<string>>();
 
-/** Makes a database without worlds. To make its tables takes longer than most tests do. */
+/** Creates a database without worlds from a template: creating its tables takes longer than most tests. */
 export async function emptyDatabase(server: Databases): Promise<string> {
   let template = templates.get(server);
   if (!template) templates.set(server, (template = templateOn(server)));
@@ -33,8 +33,8 @@ async function templateOn(server: Databases): Promise<string> {
 }
 
 /**
- * Opens a database as a node does. No bus connects it with others.
- * @param reads what it follows the logs by, instead of the store.
+ * Opens a database as a node does, but without a bus to other nodes.
+ * @param reads returns what the node follows the logs through; defaults to the store.
  */
 export async function openNode(
   t: Test,
@@ -56,7 +56,7 @@ export async function openNode(
   return { ...store, db, events };
 }
 
-/** Opens a node of a new database, with a world `demo`. */
+/** Opens a node on a new database with the world `demo`. */
 export async function openAlone(t: Test, server: Databases): Promise<Node & { url: string }> {
   const url = await emptyDatabase(server);
   const node = await openNode(t, url);
@@ -65,8 +65,8 @@ export async function openAlone(t: Test, server: Databases): Promise<Node & { ur
 }
 
 /**
- * Opens two nodes of a new database, with a world `demo`.
- * @param reads what the second one follows the logs by, instead of the store.
+ * Opens two nodes on a new database with the world `demo`.
+ * @param reads returns what the second node follows the logs through; defaults to the store.
  */
 export async function openPair(t: Test, server: Databases, reads?: (store: Store) => Store["log"]) {
   const url = await emptyDatabase(server);
@@ -75,7 +75,7 @@ export async function openPair(t: Test, server: Databases, reads?: (store: Store
   return { url, writer, reader: await openNode(t, url, 4, reads) };
 }
 
-/** Opens a node of a new database, with a world `demo`, whose connections a test may break. */
+/** Opens a node on a new database with the world `demo`, behind a proxy that can break its connections. */
 export async function openBehindProxy(t: Test, server: Databases) {
   const url = await emptyDatabase(server);
   const proxy = await startProxy(t, server.port);
@@ -84,16 +84,16 @@ export async function openBehindProxy(t: Test, server: Databases) {
   return { url, proxy, node };
 }
 
-/** The name of the database at an address. */
+/** Returns the name of the database in a URL. */
 export const nameIn = (url: string): string => new URL(url).pathname.slice(1);
 
-/** Keeps values of a world cached from now on: it is followed. */
+/** Follows a world, which makes the node cache its values. */
 export async function follow({ worlds, events }: Node, world = "demo"): Promise<void> {
   await worlds.get(world);
   await until(() => events.isCurrent(world) && events.isCurrent(INDEX));
 }
 
-/** The problem with which something fails; undefined if it succeeds. */
+/** Resolves to the problem with which a promise rejects; undefined if it fulfills. */
 export const problemOf = (promise: Promise<unknown>) =>
   promise.then(
     () => undefined,

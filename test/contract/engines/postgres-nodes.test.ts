@@ -23,14 +23,14 @@ import {
   problemOf,
 } from "./postgres-kit.js";
 
-// What nodes keep of a PostgreSQL that they share.
+// The cache and the logs of nodes that share a PostgreSQL.
 
 const server = sharedDatabases();
 
-/** How old an answer may be, in milliseconds. */
+/** Maximum age of an answer, in milliseconds. */
 const OLDEST = 1000;
 
-// Nothing older than a second is ever answered, whatever breaks.
+// No answer is ever more than a second old, whatever breaks.
 void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
   await t.test("another node sees a write within a second", async (t) => {
     const { writer, reader } = await openPair(t, server);
@@ -65,7 +65,7 @@ void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
       ["count", () => rooms.update("demo", value.id, rule([])), 1],
       ["key", () => worlds.update("demo", { config: { JWT_secrets: [keyOf("new")] } }), 0],
       ["domain", () => worlds.update("demo", { domain: "moved.org" }), "moved.org"],
-      // A world that is alone has every host.
+      // A world answers on every host as long as it is the only one.
       ["world", () => worlds.create(worldOf("other")), worldOf("demo").title],
       ["host", () => worlds.update("demo", { domain: "again.org" }), undefined],
       ["name", () => users.update("demo", ada.id, { profile: { display_name: "B" } }), "B"],
@@ -79,12 +79,12 @@ void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
       ["world", () => worlds.delete("demo"), undefined],
     ];
     for (const [name, write, expected] of cases) {
-      // So that it has something to be wrong about.
+      // Fill the cache, so that the reader could return something stale.
       await until(() => reader.events.isCurrent("demo"));
       for (const read of Object.values(reads)) await read();
       await write();
       const written = performance.now();
-      // What counts is when a read began, however long a busy machine takes for it.
+      // Only the start of a read counts, since it may take long on a busy machine.
       let latest = 0;
       await until(async () => {
         const age = performance.now() - written;
@@ -108,7 +108,7 @@ void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
       const { id } = (await writer.rooms.create("demo", { name: "0" })).value;
       await follow(reader);
 
-      /** When each value was committed. */
+      /** The commit time of each value. */
       const written = [performance.now()];
       let isOver = false;
       const writing = (async () => {
@@ -170,7 +170,7 @@ void t.test("staleness", { skip: NO_SERVERS }, async (t) => {
     isBroken = true;
     const broken = performance.now();
     await writer.worlds.configure("demo", { title: "new" });
-    // What counts is when a read began, however long a busy machine takes for it.
+    // Only the start of a read counts, since it may take long on a busy machine.
     let latest = 0;
     await until(async () => {
       const age = performance.now() - broken;
@@ -222,12 +222,12 @@ const guest = (clientId: string) => ({
   login: true,
 });
 
-// What a node keeps of users, and that it never keeps too much.
+// The users that a node caches, within its limit.
 void t.test("cachedUsers", { skip: NO_SERVERS }, async (t) => {
   const { writer, reader } = await openPair(t, server);
   await follow(reader);
 
-  /** Waits until a node has got everything that is written. */
+  /** Waits until a node has received every entry written so far. */
   const caughtUp = async ({ events }: Node) => {
     const [head] = await writer.log.heads(["demo"]);
     await until(() => events.reached("demo") === head!.seq);
@@ -332,7 +332,7 @@ void t.test("cachedUsers", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-// The logs of worlds that several nodes write.
+// Logs of worlds that several nodes write to.
 void t.test("logs", { skip: NO_SERVERS }, async (t) => {
   await t.test("what entries hid is erased", async (t) => {
     const node = await openAlone(t, server);
@@ -350,7 +350,7 @@ void t.test("logs", { skip: NO_SERVERS }, async (t) => {
     const [first, second] = [await ask("first"), await ask("second")];
     await hide(first);
     t.match(await hidden(), [{ content: "first" }]);
-    // In one transaction.
+    // All three are batched into one transaction.
     await Promise.all([
       worlds.configure("demo", { title: "a" }),
       hide(second),
@@ -395,10 +395,10 @@ void t.test("logs", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-/** How far the numbers of entries jump when some are lost. */
+/** The gap that a log leaves in its numbers after it has lost entries. */
 const JUMP = 1_000_000;
 
-// The database loses entries that a node has seen, as with a failover or a restore.
+// The database loses entries that a node has already seen, as after a failover or restore.
 void t.test("lost", { skip: NO_SERVERS }, async (t) => {
   const node = await openAlone(t, server);
   const { rooms, chat, log, events, db } = node;
@@ -412,7 +412,7 @@ void t.test("lost", { skip: NO_SERVERS }, async (t) => {
   });
   const headOf = async (world: string) => (await log.heads([world]))[0]!;
 
-  /** Runs statements in the database, and ends all connections in the same moment. */
+  /** Runs SQL statements and terminates all connections in the same transaction. */
   const change = async (statements: string) => {
     await server.run(
       `BEGIN; ${statements};
@@ -423,7 +423,7 @@ void t.test("lost", { skip: NO_SERVERS }, async (t) => {
     await until(() => !db.isUp);
     await until(() => db.isUp);
   };
-  /** Takes the log of `demo` back to a number, while no write of it is under way. */
+  /** Resets the log of `demo` to an earlier number while no write is in flight. */
   const goBack = (seq: number) =>
     change(`${lockOfWorld("demo")};
       DELETE FROM log WHERE world_id = 'demo' AND seq > ${seq};
@@ -449,7 +449,7 @@ void t.test("lost", { skip: NO_SERVERS }, async (t) => {
     const { event: seen } = await say();
     const other = await headOf("other");
     await goBack(kept);
-    // Whatever is written first: the node has compared before.
+    // The node has already compared the logs by the time of the first write.
     const { event } = await say();
     t.equal(event.id, seen.id + JUMP + 1);
     const { entries } = await log.since("demo", kept, 10);
@@ -467,7 +467,7 @@ void t.test("lost", { skip: NO_SERVERS }, async (t) => {
     const { seq: kept } = await headOf("demo");
     await say();
     const seen = await headOf("demo");
-    // A write of another node, before this one has compared.
+    // Another node writes before this one has compared the logs.
     await change(
       `UPDATE chat_events SET tag = tag + 1 WHERE world_id = 'demo' AND id = ${seen.seq};
        INSERT INTO log (world_id, seq, tag, at, type, author, detail)

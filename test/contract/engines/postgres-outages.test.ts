@@ -23,7 +23,7 @@ import {
   problemOf,
 } from "./postgres-kit.js";
 
-// What is lost with connections and servers of PostgreSQL, and what is not.
+// What survives lost connections and PostgreSQL servers, and what does not.
 
 const server = sharedDatabases();
 const options = { skip: NO_SERVERS };
@@ -86,7 +86,7 @@ void t.test("an erasure whose commit is lost", options, async (t) => {
   proxy.loseAnswer("COMMIT\0");
   const erasure = node.db.write("demo", async (_, log) => log.erased("users"));
   t.equal(await problemOf(erasure), "doubtful");
-  // A second erasure finds nothing, so this is the only time.
+  // A retried erasure would find nothing left, so this commit must trigger the vacuum.
   const vacuumed = "SELECT vacuum_count > 0 FROM pg_stat_user_tables WHERE relname = 'users'";
   await until(async () => (await node.db.sql.value<boolean>(vacuumed))!);
 });
@@ -100,7 +100,7 @@ void t.test("a write that is lost before its commit", options, async (t) => {
     await sql.run("SELECT 1");
   });
   t.equal(await problemOf(lost), "unusable");
-  // PostgreSQL does not know that the client is gone, and frees the lock of the world all the same.
+  // PostgreSQL does not know that the client is gone, but releases the world's lock anyway.
   const took = await timed(() => other.worlds.configure("demo", { config: { free: true } }));
   if (NIGHT) t.ok(took < 8000, `after ${took} ms`);
   t.not(await title(other), "lost");
@@ -110,7 +110,10 @@ const read = ({ db }: Node) => db.sql.value("SELECT title FROM worlds");
 const snapshot = ({ db }: Node) => db.snapshot((sql) => sql.value("SELECT title FROM worlds"));
 const write = ({ worlds }: Node) => worlds.configure("demo", { title: "new" });
 
-/** The last message of a connection of the pool, its use, how that ends, and an earlier message. */
+/**
+ * For each case: the last message that a pooled connection sends, the operation that uses the
+ * connection, the expected problem, and a message that must precede the last one.
+ */
 const USES: Record<
   string,
   [last: string, use: (node: Node) => Promise<unknown>, problem: RegExp, after?: string]
@@ -122,7 +125,7 @@ const USES: Record<
   "in a snapshot": ["SELECT title", snapshot, /unusable/],
   "before a write": ["BEGIN", write, /unusable/],
   "in a write": ["UPDATE worlds", write, /unusable/],
-  // Reads in the background commit, too.
+  // Requires an earlier UPDATE, since background reads commit, too.
   "at a commit": ["COMMIT\0", write, /doubtful/, "UPDATE worlds"],
 };
 
@@ -130,14 +133,14 @@ void t.test("a connection of the pool falls silent", options, async (t) => {
   await Promise.all(
     Object.entries(USES).map(async ([name, [last, use, problem, after]]) => {
       const { proxy, node } = await openBehindProxy(t, server);
-      // Only a new connection opens.
+      // Only new connections send these messages.
       if (/opens|prepared/.test(name)) {
         proxy.reset();
         await until(() => !node.db.isUp);
         await until(() => node.db.isUp);
       }
       proxy.swallow(last, after);
-      // More than there are connections, as the node itself may have opened some.
+      // More operations than pooled connections, since the node may have opened some itself.
       const began = performance.now();
       const problems = await Promise.all(Array.from({ length: 6 }, () => problemOf(use(node))));
       t.match(problems.join(), problem, name);
@@ -148,7 +151,7 @@ void t.test("a connection of the pool falls silent", options, async (t) => {
   );
 });
 
-/** The last message of the connection with the heartbeat. */
+/** The last message that the heartbeat connection sends. */
 const STEPS: Record<string, string> = {
   "while it opens": "user\0",
   "before it is prepared": "SET jit",
@@ -185,7 +188,7 @@ void t.test("a server that stops to answer", options, async (t) => {
   for (const use of Object.values(uses)) await use();
   own.pause();
   try {
-    // A write that waits for its answer may have happened, and one that has not begun has not.
+    // A write in flight may have been committed; one that has not started has not.
     const waiting = problemOf(uses.write());
     const noticed = await timed(() => until(() => !db.isUp));
     if (NIGHT) t.ok(noticed < 2000, `it is noticed after ${noticed} ms`);
@@ -193,7 +196,7 @@ void t.test("a server that stops to answer", options, async (t) => {
     for (const [name, use] of Object.entries(uses)) {
       let problem: string | undefined;
       void problemOf(use()).then((found) => (problem = found));
-      // A timeout would take thousands of turns of the event loop.
+      // Far fewer turns of the event loop than a timeout would take.
       for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
       t.equal(problem, "unusable", `${name}: without waiting`);
     }
@@ -223,7 +226,7 @@ void t.test("a crash under load loses nothing acknowledged", options, async (t) 
       if (problem === undefined) acknowledged.add(name);
       else problems.add(problem);
       if (problem === "doubtful") doubtful.add(name);
-      // A refusal takes no time.
+      // Refused writes return immediately, so avoid a busy loop.
       if (problem) await new Promise((resolve) => setTimeout(resolve, 10));
     }
   });
@@ -254,7 +257,7 @@ void t.test("a crash under load loses nothing acknowledged", options, async (t) 
 
 void t.test("a standby that lagged takes over: the last events are gone", options, async (t) => {
   const postgres = await startPostgres({
-    // It takes part in no other recovery than the one below.
+    // This server recovers only once, below.
     settings: { synchronous_commit: "on", restore_command: "false" },
   });
   t.teardown(() => postgres.close());
@@ -297,12 +300,12 @@ void t.test("a standby that lagged takes over: the last events are gone", option
   await postgres.stop("immediate");
   execFileSync("rm", ["-r", data]);
   execFileSync("mv", [copy, data]);
-  // It ends the recovery as a standby does that takes over.
+  // Ends recovery like a standby that is promoted.
   writeFileSync(join(data, "recovery.signal"), "");
   const calls = t.capture(log, "heads", log.heads.bind(log));
   await postgres.start();
   await until(() => layer.store.worlds.get("demo").then(Boolean, () => false));
-  // It compares the end of the channel with the last delivery.
+  // Subscribing compares the head of the channel with the last delivery.
   carl.sendFrame("chat.subscribe", 1, { channel });
 
   for (const client of [ben, carl]) {

@@ -28,11 +28,11 @@ import { storeContract } from "../db/store-contract/index.js";
 import { newFile, selection } from "../db/store-contract/setup.js";
 import { emptyDatabase, nameIn, openAlone, openNode, problemOf } from "./postgres-kit.js";
 
-// What a PostgreSQL holds, how it is opened, and how it is upgraded.
+// Storing data in a PostgreSQL database, and opening and upgrading it.
 
 const server = sharedDatabases();
 
-// Writes that gather, and writes that meet.
+// Batched writes, and conflicting ones.
 void t.test("lanes", { skip: NO_SERVERS }, async (t) => {
   await t.test("a write that fails takes nothing with it", async (t) => {
     const { db, worlds, rooms } = await openAlone(t, server);
@@ -99,7 +99,7 @@ void t.test("lanes", { skip: NO_SERVERS }, async (t) => {
       );
       t.strictSame(problems.sort(), ["taken", "taken", "taken", undefined], name);
     }
-    // A domain is also claimed by a change.
+    // Updating a world also claims its new domain.
     const moved = await Promise.all(
       nodes.map(async ({ worlds }, i) => {
         await worlds.create(worldOf(`moving-${i}`));
@@ -119,7 +119,10 @@ void t.test("lanes", { skip: NO_SERVERS }, async (t) => {
     t.equal((await worlds.issuing(key.issuer, key.audience)).length, 1);
   });
 
-  /** Keeps writes of some worlds waiting. @returns what lets them go on. */
+  /**
+   * Blocks writes of some worlds.
+   * @returns a function that unblocks them.
+   */
   const lock = async (url: string, worlds: readonly string[]) => {
     const client = new pg.Client({ connectionString: url });
     await client.connect();
@@ -160,7 +163,7 @@ void t.test("lanes", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-// Characters that PostgreSQL does not store.
+// Characters that PostgreSQL cannot store.
 void t.test("texts", { skip: NO_SERVERS }, async (t) => {
   const chars = ["", "\0", "\x01", "\x02", "\x03", "\x04", "\x05", "\x06", "a"];
   const all = chars.flatMap((a) => chars.flatMap((b) => chars.map((c) => a + b + c)));
@@ -203,16 +206,15 @@ const INDEXES: Record<RoomOrdering, string> = {
   "-name": "rooms_by_falling_name",
 };
 
-/** How many rooms the large world has. */
+/** The number of rooms in the large world. */
 const ROOMS = 100_000;
 
-/** How many small worlds there are beside it, so that an average world is small. */
+/** The number of small worlds, which make the average world small. */
 const WORLDS = 5000;
 
-// What a world with a hundred thousand rooms costs.
+// Query plans for a world with a hundred thousand rooms.
 void t.test("plans", { skip: NO_SERVERS }, async (t) => {
   const { url, db, rooms } = await openAlone(t, server);
-  // Ten thousand at a time.
   for (let from = 0; from < ROOMS; from += 10_000) {
     const records = Array.from({ length: 10_000 }, (_, i) => ({
       id: `00000000-0000-4000-8000-${String(from + i).padStart(12, "0")}`,
@@ -243,7 +245,7 @@ void t.test("plans", { skip: NO_SERVERS }, async (t) => {
   t.teardown(() => client.end());
   for (const prepare of ["SELECT 1", "ANALYZE", "VACUUM ANALYZE"]) {
     await client.query(prepare);
-    // The first executions of a statement have plans of their own.
+    // PostgreSQL uses custom plans for the first executions of a prepared statement.
     for (const mode of ["force_custom_plan", "force_generic_plan"]) {
       await client.query(`SET plan_cache_mode = ${mode}`);
       for (const [ordering, index] of Object.entries(INDEXES)) {
@@ -277,15 +279,15 @@ void t.test("plans", { skip: NO_SERVERS }, async (t) => {
   t.equal(value.count, ROOMS);
 });
 
-/** How long dead row versions may stay, in milliseconds. */
+/** How long dead row versions may remain, in milliseconds. */
 const SOON = 10_000;
 
-/** The tables in which the erasure of a user leaves dead rows. */
+/** The tables in which erasing a user leaves dead rows. */
 const CHAT = ["chat_channels", "chat_members", "chat_readers", "chat_notifications"];
 const VOTES = ["questions", "question_votes", "poll_ballots"];
 const ERASED = ["users", "blocks", "files", "log", ...VOTES, ...CHAT];
 
-/** A store, and a user of whom there is something in every table. */
+/** Opens a store with a user who has rows in every table. */
 async function opened(t: Test) {
   const { url, ...store } = await openAlone(t, server);
   const database = nameIn(url);
@@ -306,18 +308,18 @@ async function opened(t: Test) {
   const asked = { sender: ada, content: "x", state: "visible" } as const;
   const question = await questions.create("demo", room, asked);
   await questions.vote("demo", room, question.id, ada, true, false);
-  // Its entry has the question, until something is erased.
+  // The log entry contains the question until an erasure.
   const hidden = await questions.create("demo", room, asked);
   const changes = { state: "archived" } as const;
   await questions.update("demo", room, hidden.id, changes, bob);
   const open = { content: "x", options: [{ content: "a" }], state: "open" } as const;
   const poll = await polls.create("demo", room, open);
-  await polls.vote("demo", room, poll.id, ada, [poll.options[0]!.id]);
+  await polls.vote("demo", room, poll.id, ada, { options: [poll.options[0]!.id] });
   await chat.join("demo", room, ada);
   await chat.join("demo", room, bob);
   const text = { type: "text", body: "x" };
   await chat.send("demo", room, { sender: bob, content: text, mentioned: [ada] });
-  /** Which of the tables have dead row versions. */
+  /** Lists the tables that have dead row versions. */
   const dead = async () => {
     const counts = ERASED.map(
       (table) =>
@@ -326,7 +328,7 @@ async function opened(t: Test) {
     const rows = await server.run(counts.join(" UNION ALL "), database);
     return (rows as { name: string }[]).map(({ name }) => name);
   };
-  // A snapshot that is still open elsewhere keeps some of them.
+  // A snapshot still open elsewhere may keep some dead rows.
   await until(async () => {
     await server.run(`VACUUM ${ERASED.join(", ")}`, database);
     return (await dead()).length === 0;
@@ -334,12 +336,12 @@ async function opened(t: Test) {
   return { url, store, room, ada, bob, question, dead };
 }
 
-// No dead row version stays of what is erased.
+// Erased data leaves no dead row versions.
 void t.test("erasing", { skip: NO_SERVERS }, async (t) => {
   await t.test("an erased user leaves no dead rows", async (t) => {
     const { url, store, ada, bob, question, room, dead } = await opened(t);
     const tables = ["users", "blocks", "files", "questions", "log"];
-    // Nothing vacuums them before they are looked at, however long that takes.
+    // The lock keeps autovacuum from cleaning up before the test looks, however long that takes.
     const holder = new pg.Client({ connectionString: url });
     await holder.connect();
     t.teardown(() => holder.end());
@@ -377,7 +379,7 @@ void t.test("erasing", { skip: NO_SERVERS }, async (t) => {
     await reader.query("BEGIN ISOLATION LEVEL REPEATABLE READ");
     await reader.query("SELECT count(*) FROM users");
     await store.users.erase("demo", { user_id: ada });
-    // The job tries after a second.
+    // The job retries after a second.
     await until(async () => (await store.counts()).erasureAge > 1.5);
     t.ok((await dead()).includes("users"), "the reader still sees them");
     await reader.query("COMMIT");
@@ -402,7 +404,7 @@ void t.test("erasing", { skip: NO_SERVERS }, async (t) => {
     t.strictSame(await command("maintain"), {
       code: 0,
       stdout:
-        "Vacuumed users.\nNothing that was erased is left in the files of the database; the first was erased at 2026-01-02T03:04:05.000Z.\n",
+        "Vacuumed users.\nThe files of the database no longer contain erased data; the oldest was erased at 2026-01-02T03:04:05.000Z.\n",
       stderr: "",
     });
     t.strictSame(await dead(), []);
@@ -410,7 +412,7 @@ void t.test("erasing", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-// What is erased from chat is soon in no version of a row, whichever node sees to it.
+// Erased chat content soon disappears from all row versions, whichever node erases it.
 void t.test("remains", { skip: NO_SERVERS }, async (t) => {
   const { url, ...store } = await openAlone(t, server);
   const name = nameIn(url);
@@ -420,7 +422,7 @@ void t.test("remains", { skip: NO_SERVERS }, async (t) => {
 
   await server.run("CREATE EXTENSION pageinspect", name);
 
-  /** Which of some texts are in a version of a row, dead or alive. */
+  /** Returns the texts that any row version still contains, dead or alive. */
   async function left(...texts: string[]): Promise<string[]> {
     const found = await server.run(
       `SELECT text FROM unnest(ARRAY['${texts.join("', '")}']) AS text WHERE EXISTS (
@@ -431,7 +433,7 @@ void t.test("remains", { skip: NO_SERVERS }, async (t) => {
     );
     return (found as { text: string }[]).map(({ text }) => text);
   }
-  // A vacuum may cut the last pages off while they are read.
+  // A vacuum may truncate the last pages while they are being read.
   const isGone = (text: string) =>
     until(async () => (await left(text).catch(() => [text])).length === 0);
 
@@ -487,7 +489,7 @@ void t.test("remains", { skip: NO_SERVERS }, async (t) => {
 const refuses = (t: Test, promise: Promise<unknown>, message: RegExp) =>
   t.rejects(promise, { name: "StoreError", problem: "unusable", message });
 
-// Who may open a database, and who may serve it.
+// Opening and serving a database: who may, and who is refused.
 void t.test("starting", { skip: NO_SERVERS }, async (t) => {
   const open = (url: string, create = true) => Database.open({ url, pool: 1 }, { create });
 
@@ -501,7 +503,7 @@ void t.test("starting", { skip: NO_SERVERS }, async (t) => {
     const url = await server.createDatabase();
     await refuses(t, open(url, false), /has stored nothing there yet$/);
 
-    // As the node of an older Foyer does.
+    // The lock that a node of an older Foyer holds.
     const older = new pg.Client({ connectionString: url });
     await older.connect();
     await older.query(`SELECT pg_advisory_lock_shared(${NODES})`);
@@ -537,7 +539,7 @@ void t.test("starting", { skip: NO_SERVERS }, async (t) => {
     const url = await server.createDatabase();
     await (await open(url)).close();
     const command = (...args: string[]) => foyer(testdir(t), args, { DATABASE_URL: url });
-    const stays = `The tables have version ${BASELINE} already; nothing`;
+    const stays = `The tables already have version ${BASELINE}; nothing`;
     t.match(await command("upgrade", "--dry-run"), {
       code: 0,
       stdout: `${stays} would change.\n`,
@@ -582,7 +584,7 @@ void t.test("starting", { skip: NO_SERVERS }, async (t) => {
   await t.test("an upgrade between the look and the lock", async (t) => {
     const url = await server.createDatabase();
     const common = { events: "alone:a", files: "folder:a" };
-    // It has the same in common, so nothing but the version keeps the next one out.
+    // The settings in common match, so only the version can keep the next node out.
     const { db: first } = await openNode(t, url, 1);
     await first.join(common, url);
     await first.close();
@@ -616,7 +618,7 @@ void t.test("starting", { skip: NO_SERVERS }, async (t) => {
   }
 
   await t.test("nodes without the same in common", async (t) => {
-    // Each server alone has a name of its own.
+    // Each standalone server has a unique name.
     const alone = "alone:a";
     const here = "folder:here";
     const shared = sharedEvents("a");
@@ -650,7 +652,7 @@ void t.test("starting", { skip: NO_SERVERS }, async (t) => {
   });
 });
 
-/** The bus of one of the nodes that share it. */
+/** One node's end of a bus that all nodes in this process share. */
 class SharedBus extends LocalBus {
   override readonly isAlone = false;
   readonly #all: Set<SharedBus>;
@@ -674,12 +676,12 @@ class SharedBus extends LocalBus {
   }
 }
 
-/** Gives a test what is appended, before it goes where it belongs. */
+/** Shows a test the appended hints before they are delivered. */
 class WatchedEvents extends LogEvents {
   watch: OnAppended = () => undefined;
 
-  override took(hints: readonly Hint<Entry>[]): Promise<unknown> | undefined {
-    return Promise.all([this.watch(hints), super.took(hints)]);
+  override appended(hints: readonly Hint<Entry>[]): Promise<unknown> | undefined {
+    return Promise.all([this.watch(hints), super.appended(hints)]);
   }
 }
 

@@ -3,8 +3,8 @@ import { loadConfig } from "../../../config.js";
 import { S3Files } from "../../../db/blobs/bucket/s3-files.js";
 import type { StoreError } from "../../../db/contract/store.js";
 
-// A process that is killed at some moment, or that reports on itself. Its arguments are
-// the moment and the folder for its work; the bucket is in the environment.
+// A process that is killed at some moment, or that reports on itself. Its arguments are the moment
+// and its work folder; the bucket is in the environment.
 
 const [moment, dataDir] = process.argv.slice(2) as [string, string];
 const MB = Buffer.alloc(1024 * 1024, 7);
@@ -13,7 +13,7 @@ async function* megabytes(count: number): AsyncGenerator<Buffer> {
   for (let i = 0; i < count; i++) yield MB;
 }
 
-/** Says that the moment is there, and waits to be killed. */
+/** Reports that the moment has come, and waits to be killed. */
 async function hang(): Promise<never> {
   process.stdout.write("ready");
   return new Promise(() => setInterval(() => {}, 1000));

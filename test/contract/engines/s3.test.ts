@@ -31,9 +31,9 @@ import { startServer } from "../../support/server.js";
 import { type S3Server, startS3 } from "../../support/servers/s3.js";
 import { NO_SERVERS } from "../../support/shared.js";
 import { testdir } from "../../support/testdir.js";
-import { fileStoreContract, pieces, untold } from "../db/file-contract.js";
+import { fileStoreContract, pieces, noop } from "../db/file-contract.js";
 
-// A server of its own, which tests stop.
+// A separate server, because tests stop it.
 
 const options = { skip: NO_SERVERS };
 let server: S3Server;
@@ -49,7 +49,7 @@ async function filesIn(t: Test, options: BucketOptions): Promise<S3Files> {
   return files;
 }
 
-/** All that is in a bucket: the keys of objects, and of uploads that are not complete. */
+/** Lists a bucket: the keys of its objects and of its incomplete uploads. */
 async function contentOf(options: BucketOptions): Promise<string[]> {
   const client = new S3Client(options);
   const Bucket = options.bucket;
@@ -63,7 +63,7 @@ async function* megabytes(count: number): AsyncGenerator<Buffer> {
   for (let i = 0; i < count; i++) yield Buffer.alloc(1024 * 1024, i);
 }
 
-/** Runs s3-child.ts, which must not fail: it exits by itself, or it is killed. */
+/** Runs s3-child.ts, which must not fail: it either exits by itself or is killed. */
 function childAt(t: Test, moment: string, { bucket }: BucketOptions) {
   const child = spawn(
     process.execPath,
@@ -103,8 +103,8 @@ void t.test("what refuses at the start", options, async (t) => {
 });
 
 /**
- * Tests that mostly wait, and run side by side. No others do: a process that cannot renew its
- * notes for five seconds, as on a busy machine, refuses what it has stored.
+ * Tests that mostly wait, and so run concurrently. Other tests must not: a process that cannot
+ * renew its notes for five seconds, for example on a busy machine, rejects its uploads.
  */
 const sideBySide: [name: string, run: (t: Test) => Promise<void>][] = [];
 const side = (...test: (typeof sideBySide)[number]) => sideBySide.push(test);
@@ -117,7 +117,7 @@ void t.test("a client that vanishes leaves nothing", options, async (t) => {
     yield* megabytes(12);
     throw gone;
   };
-  await t.rejects(files.put("a", source(), untold), gone);
+  await t.rejects(files.put("a", source(), noop), gone);
   await files.close();
   t.strictSame(await contentOf(bucket), []);
 });
@@ -153,12 +153,12 @@ side("a doubtful record is left to a sweep", async (t) => {
     await t.rejects(put, doubtful);
     t.ok(await files.open(key));
   }
-  // The process that left them sweeps them itself, while it goes on.
-  await files.put("other", megabytes(1), untold);
+  // The process that left the files sweeps them itself while it keeps running.
+  await files.put("other", megabytes(1), noop);
   await sweepUntil(files, bucket, ["known"], ["known", "other"]);
 });
 
-/** Sweeps as a server does, until nothing else is left. */
+/** Sweeps like a server until only the expected files are left. */
 async function sweepUntil(
   files: S3Files,
   options: BucketOptions,
@@ -179,7 +179,7 @@ async function sweepUntil(
 side("what killed processes leave is swept", async (t) => {
   const bucket = await server.newBucket();
   const files = await filesIn(t, bucket);
-  await files.put("other", megabytes(30), untold);
+  await files.put("other", megabytes(30), noop);
   const unread = (await (await files.open("other"))!.read())!;
   await once(unread, "readable");
   const moments = [
@@ -209,7 +209,7 @@ side("what killed processes leave is swept", async (t) => {
   stopped.stdin.write("go on");
   t.equal(await told, "unusable", "nothing is recorded that others swept");
   await sweepUntil(files, bucket, left, left);
-  // That took longer than the server may take to send something.
+  // By now, more time has passed than the timeout for the server's next chunk.
   t.equal((await buffer(unread)).length, 30 * 1024 * 1024, "a slow reader");
 });
 
@@ -242,12 +242,12 @@ void t.test("a check", options, async (t) => {
     );
   t.strictSame(await found(), []);
 
-  await files.put(keys[0]!, pieces(Buffer.from("xxxxx")), untold);
-  await files.put(keys[1]!, pieces(Buffer.from("x")), untold);
+  await files.put(keys[0]!, pieces(Buffer.from("xxxxx")), noop);
+  await files.put(keys[1]!, pieces(Buffer.from("x")), noop);
   await files.remove(keys[2]!);
   const orphans = ["a", "pub/demo/3.a", "pub/demo/3.y", "z"];
   for (const key of orphans) {
-    await files.put(key, pieces(Buffer.from("x")), untold);
+    await files.put(key, pieces(Buffer.from("x")), noop);
   }
   await files.identify();
   await files.put("pub/demo/new", pieces(Buffer.from("x")), async () => {
@@ -283,7 +283,7 @@ void t.test("a large file takes little memory", options, async (t) => {
 void t.test("the server is away, or does not answer", options, async (t) => {
   const bucket = await server.newBucket();
   const files = await filesIn(t, bucket);
-  await files.put("a", megabytes(1), untold);
+  await files.put("a", megabytes(1), noop);
   const faults: [name: string, begin: () => unknown, end: () => unknown][] = [
     ["away", () => server.stop(), () => server.restart()],
     ["silent", () => server.pause(), () => server.resume()],
@@ -292,9 +292,9 @@ void t.test("the server is away, or does not answer", options, async (t) => {
     await begin();
     const since = performance.now();
     const calls = [
-      files.put("b", pieces(Buffer.from("x")), untold),
+      files.put("b", pieces(Buffer.from("x")), noop),
       files.open("a"),
-      // The server may do it when it is back.
+      // The server may still execute this once it is back.
       files.remove("never there"),
       files.discard(["a"], () => Promise.reject(new Error("too far"))),
       files.sweep(async () => false),
@@ -308,14 +308,14 @@ void t.test("the server is away, or does not answer", options, async (t) => {
     if (NIGHT) t.ok(performance.now() - since < 6000, `${name}: at once`);
     await end();
     t.ok(await files.open("a"), `${name}: and back`);
-    await files.put(name, pieces(Buffer.from("x")), untold);
+    await files.put(name, pieces(Buffer.from("x")), noop);
   }
 });
 
 void t.test("the server falls silent in the middle of a file", options, async (t) => {
   const bucket = await server.newBucket();
   const files = await filesIn(t, bucket);
-  await files.put("a", megabytes(64), untold);
+  await files.put("a", megabytes(64), noop);
   const stream = (await (await files.open("a"))!.read())!;
   const cut = once(stream, "error") as Promise<[Error]>;
   const paused = once(stream, "data").then(() => server.pause());
@@ -336,9 +336,9 @@ void t.test("the server falls silent in the middle of a file", options, async (t
   await sweepUntil(files, bucket, ["a"], ["a"]);
 });
 
-// Media that a server keeps in a bucket.
+// Media that a server stores in a bucket.
 
-/** A server with its files in a bucket of their own. */
+/** Starts a server that stores its files in a new bucket. */
 async function serve(t: Test, redirect: boolean) {
   const dataDir = testdir(t);
   await putDatabase(dataDir, [worldOf("demo")]);
@@ -359,7 +359,7 @@ async function serve(t: Test, redirect: boolean) {
   return { app, send, lines };
 }
 
-/** What must be in no line of a log. */
+/** Checks that no log line contains a secret. */
 function refuseSecrets(t: Test, lines: readonly string[]): void {
   const secret = server.variables["AWS_SECRET_ACCESS_KEY"]!;
   const told = lines.find((line) => line.includes(secret) || /signature|credential/i.test(line));
@@ -403,7 +403,7 @@ void t.test("clients are sent to the bucket", options, async (t) => {
     t.equal((await follow({ app }, url, headers)).status, 304);
     t.equal((await follow({ app }, url, { "if-match": '"x"' })).status, 412);
   }
-  // A bucket sends no policy with them.
+  // Buckets do not send a content security policy with these files.
   for (const [name, body] of [
     ["a.svg", SVG],
     ["a.pdf", PDF],
@@ -474,9 +474,8 @@ void t.test("an answer is cut when the bucket dies", options, async (t) => {
   await server.restart();
 });
 
-// Answers that no S3 server gives.
+// Responses that no S3 server sends.
 
-/** Answers a request as no S3 server does. */
 type Answering = (response: ServerResponse, request: IncomingMessage) => void;
 
 const DATE = "Mon, 23 Nov 2026 00:00:00 GMT";
@@ -494,7 +493,7 @@ const object = (inside: string) => list(`<Name>b</Name><Contents>${inside}</Cont
 const SIZE = "<Size>1</Size>";
 const TIME = "<LastModified>2026-11-23T00:00:00.000Z</LastModified>";
 
-/** Whether a bucket opens that answers so: it lists its notes. */
+/** Responses to a listing of the notes, which opening a bucket requests. */
 const lists: Record<string, Answering> = {
   "a page for people": answer("<html><body>Log in</body></html>"),
   "nothing at all": answer(""),
@@ -511,7 +510,7 @@ const lists: Record<string, Answering> = {
   ),
 };
 
-/** Descriptions of a file. */
+/** Responses to a HEAD request for a file. */
 const heads: Record<string, Answering> = {
   "no size": (response) => {
     response.writeHead(200, { "last-modified": DATE });
@@ -521,13 +520,13 @@ const heads: Record<string, Answering> = {
   "a time that is none": answer("", { "content-length": "5", "last-modified": "yesterday" }),
 };
 
-/** Answers to a read of five bytes. */
+/** Responses to a read of five bytes. */
 const bodies: Record<string, Answering> = {
   "the whole object": answer("more than five bytes", { "content-length": "20" }),
   "as many as come": answer("five!"),
 };
 
-/** Contents of the file that identifies a bucket, none of which Foyer wrote. */
+/** Invalid contents of the file that identifies a bucket. */
 const identities: Record<string, Answering> = {
   "no JSON": answer("x"),
   "a list": answer("[]"),
@@ -536,7 +535,7 @@ const identities: Record<string, Answering> = {
 
 const empty = list("<Name>b</Name><IsTruncated>false</IsTruncated>");
 
-/** Opens a bucket of a server whose answers a test chooses. */
+/** Opens a bucket on a server whose responses the test chooses. */
 async function openAnswered(t: Test, first: Answering = empty) {
   let next = first;
   const server = createServer((request, response) => {
@@ -603,7 +602,7 @@ void t.test("the name of the bucket", async (t) => {
 void t.test("a server that takes all and keeps nothing", async (t) => {
   const { files, say } = await openAnswered(t);
   say(answer(""));
-  const put = files.put("a", pieces(Buffer.from("x")), untold);
+  const put = files.put("a", pieces(Buffer.from("x")), noop);
   await t.rejects(put, refused);
 });
 
@@ -622,7 +621,7 @@ void t.test("a part is refused while the next one has yet to come", async (t) =>
     yield Buffer.alloc(6 * 1024 * 1024);
     await new Promise<void>((resolve) => (goOn = resolve));
   };
-  await t.rejects(files.put("a", source(), untold), refused);
+  await t.rejects(files.put("a", source(), noop), refused);
   goOn();
 });
 

@@ -11,16 +11,16 @@ import { NO_SERVERS } from "../../support/shared.js";
 import { busContract, type Group } from "../db/bus-contract.js";
 import { type Forked, forkNode, type WorkerNode } from "../db/bus-fork.js";
 import { BusNode } from "../db/bus-node.js";
-import { haveAll, logContract, startLogs, texts } from "../db/log-contract.js";
+import { expectAllReceived, logContract, startLogs, texts } from "../db/log-contract.js";
 
-// The bus of several nodes. Tests stop and silence its server, so each has its own.
+// The bus of several nodes. Each test has its own Valkey, because tests stop and pause it.
 
-/** Within what time the others must count a silent process as ended, in milliseconds. */
+/** The time within which other processes must consider a silent process ended, in milliseconds. */
 const ENDING = 7000;
 
 const options = { skip: NO_SERVERS };
 
-/** Opens a bus in this process, which listens as `a`. */
+/** Opens a bus in this process, with a listener named `a`. */
 async function open(t: Test, url: string, namespace: string): Promise<BusNode> {
   const node = await BusNode.open((onFault) => ValkeyBus.open({ url, namespace, onFault }));
   t.teardown(() => node.close());
@@ -31,17 +31,17 @@ async function open(t: Test, url: string, namespace: string): Promise<BusNode> {
 const numbered = (name: string, from: number, count: number) =>
   Array.from({ length: count }, (_, i) => `${name}.${from + i}`);
 
-/** What a node got from another. */
+/** Returns the messages that a node has received from another. */
 const of = (node: BusNode, name: string): string[] =>
   node.received("a").filter((text) => text.startsWith(`${name}.`));
 
 const has = (node: BusNode, signal: string): boolean => node.signals().includes(signal);
 
-/** Whether a process takes part, after it has been away. */
+/** Returns whether the latest signal about a process is that it began. */
 const isBack = (node: BusNode, name: string): boolean =>
   node.signals().findLast((signal) => signal.endsWith(name)) === `began ${name}`;
 
-/** Opens some buses that share a Valkey. */
+/** Opens several buses that share a Valkey. */
 async function openAll(t: Test, count: number) {
   const valkey = await startValkey(t);
   const namespace = randomUUID();
@@ -50,7 +50,7 @@ async function openAll(t: Test, count: number) {
   return { valkey, namespace, nodes };
 }
 
-/** Connects to a Valkey as an operator does. */
+/** Connects directly to a Valkey, like an operator. */
 async function clientOf(t: Test, url: string) {
   const client = createClient({ url });
   await client.connect();
@@ -58,7 +58,7 @@ async function clientOf(t: Test, url: string) {
   return client;
 }
 
-/** Waits until everything that is published now reaches all, and all joins are known. */
+/** Waits until each node reaches all others, and until all joins are known. */
 async function converged(nodes: readonly BusNode[]): Promise<void> {
   await until(() => nodes.every((node) => node.state().connected));
   for (const node of nodes) {
@@ -68,7 +68,7 @@ async function converged(nodes: readonly BusNode[]): Promise<void> {
   }
 }
 
-/** Waits until everything that was published before has come. */
+/** Waits until every message published so far has arrived. */
 async function settle(nodes: readonly WorkerNode[]): Promise<void> {
   const marks: string[] = [];
   for (const node of nodes) {
@@ -83,7 +83,7 @@ async function settle(nodes: readonly WorkerNode[]): Promise<void> {
   }
 }
 
-/** Starts processes that share a Valkey. */
+/** Forks processes that share a Valkey. */
 async function forkNodes(t: Test, url: string, count: number): Promise<Forked<WorkerNode>[]> {
   const namespace = randomUUID();
   const forked = Array.from({ length: count }, () => forkNode(t));
@@ -269,7 +269,7 @@ void t.test("what no server has sent harms nothing", options, async (t) => {
     "stranger messages [[]]",
     `${"s".repeat(101)} messages []`,
     `${one.name()} messages ${JSON.stringify([good])}`,
-    // It does not belong to this channel.
+    // A message that does not belong to this channel.
     `stranger messages ${JSON.stringify([good])}`,
   ];
   for (const text of texts) await client.publish(all, text);
@@ -387,7 +387,7 @@ void t.test("what Valkey does not take is dropped", options, async (t) => {
   one.publish("after.0");
   await until(() => of(two, "after").length === 1);
   const came = two.received("a").filter((text) => text.length > 1000);
-  // None, if the silence was so long that the connection was made again.
+  // None arrive if the silence was long enough for a reconnect.
   t.ok(came.length <= 8, `${came.length} messages came`);
 });
 
@@ -395,7 +395,7 @@ void t.test("subscriptions follow what is joined", options, async (t) => {
   const { valkey, namespace, nodes } = await openAll(t, 2);
   const [one, two] = nodes as [BusNode, BusNode];
   const prefix = `foyer:${namespace}:world:`;
-  /** The worlds of which Valkey sends something to a process. */
+  /** Lists the worlds that any process is subscribed to at Valkey. */
   const subscribed = async (): Promise<string[]> => {
     const client = createClient({ url: valkey.url });
     await client.connect();
@@ -444,7 +444,7 @@ void t.test("through a Valkey that goes, falls silent and comes", options, async
   let count = 0;
   const all = async () => {
     await Promise.all(nodes.map((node) => node.write("demo", texts(10))));
-    await haveAll(t, nodes, (count += 20));
+    await expectAllReceived(t, nodes, (count += 20));
   };
   await all();
   proxy.hang();

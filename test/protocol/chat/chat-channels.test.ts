@@ -27,18 +27,18 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Subscriptions and memberships of channels, and what is delivered to them.
+// Subscriptions, memberships, and deliveries of channels.
 
 const server = await startServer(t);
 
 const sends = (client: Client, channel: string) =>
   client.code("chat.send", message(channel, text("may I?")));
 
-/** Connections whose users have names. */
+/** Connects users with names. */
 const people = (world: OpenWorld, ...uids: string[]) =>
   Promise.all(uids.map((uid) => world.person(uid))) as Promise<[Client, Client, Client]>;
 
-/** The names of the users that an event or a page comes with. */
+/** Returns the names of the users included in an event or a page. */
 const usersOf = ({ users }: Json): string[] =>
   Object.values(users)
     .map((user) => (user as Json).profile.display_name as string)
@@ -100,7 +100,7 @@ void t.test("subscriptions", async (t) => {
     const channel = await chatRoom(world, { permission_config: closed });
     const open = await chatRoom(world);
     const bare = await world.room({ permission_config: closed });
-    // A hidden room does not show which modules it has.
+    // A hidden room does not reveal its modules.
     const hidden = await world.room({ permission_config: { "room.view": ["staff"] } });
     const guest = await world.guest();
     const wrong = { ...message("", null), event_type: 5, content: null };
@@ -372,7 +372,7 @@ void t.test("volatile memberships", async (t) => {
 });
 
 void t.test("forced joins", async (t) => {
-  // A room of one case would join the people of the others.
+  // Each case has a separate world: otherwise, its room would also join users of other cases.
   const open = () => openWorld(server);
 
   await t.test("8.7 at login", async (t) => {
@@ -501,7 +501,7 @@ void t.test("a connection gets each user once", async (t) => {
   const admin = await world.admin();
   await ada.do("chat.join", { channel });
   for (const client of [ben, admin]) await client.do("chat.subscribe", { channel });
-  /** The users that come to ben with a message of ada. */
+  /** Sends a message as ada, and returns the users included in the push to ben. */
   const pushed = async (body: string) => {
     await say(ada, channel, body);
     return usersOf(await ben.next("chat.event"));
@@ -527,7 +527,7 @@ void t.test("a connection gets each user once", async (t) => {
   t.same(await pushed("six"), []);
 });
 
-/** Holds up the next call of a method of the store. */
+/** Delays the next call of a store method. */
 function holdNext(part: object, name: string) {
   const methods = part as Record<string, (...args: never[]) => Promise<unknown>>;
   const method = methods[name]!;
@@ -548,7 +548,10 @@ void t.test("deliveries and subscriptions at once", async (t) => {
   const world = await openWorld(server);
   const { chat, users } = world.store;
   const { channels } = world.live.chat;
-  /** A room with a member, who writes by the store: a connection that sends waits for what it causes. */
+  /**
+   * Opens a room with a member, who writes directly to the store: a connection would wait for the
+   * effects of what it sends.
+   */
   const begun = async () => {
     const channel = await chatRoom(world);
     const ann = await member(world, "ann", channel);

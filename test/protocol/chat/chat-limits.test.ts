@@ -22,7 +22,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// How large what people send may be, and how often they may send it.
+// Limits on the size and rate of what users send.
 
 const SEND = "chat.send";
 const CREATE = "chat.direct.create";
@@ -59,7 +59,7 @@ void t.test("F22 bounds", async (t) => {
     const channel = await chatRoom(world);
     const mod = await world.person("mod", "admin");
     await mod.do("chat.join", { channel });
-    // Who may change rooms may send frames up to a megabyte.
+    // Users who may change rooms may send frames of up to a megabyte.
     const file = { url: "https://x.test/a", name: "a" };
     const nest = (depth: number): Json => (depth === 0 ? 1 : { a: nest(depth - 1) });
     const table: [more: object, code: string][] = [
@@ -82,7 +82,7 @@ void t.test("F22 bounds", async (t) => {
       const got = await mod.code(SEND, message(channel, content));
       t.equal(got, code, name);
     }
-    // As many are refused before anything looks at each of them.
+    // Content with this many values is rejected before anything visits each of them.
     const many: [more: object, field: string][] = [
       [{ content: { ...text("x"), client: Array(1500).fill(0) } }, "content"],
       [{ content: { ...text("x"), client: Array(20_000).fill(0) } }, "content"],
@@ -141,7 +141,7 @@ void t.test("F22 bounds", async (t) => {
     const channel = await chatRoom(world, { volatile: true });
     const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
     const { event_id: event } = await say(ann, channel, "x");
-    // Faces, animals and things, each one code point with a picture of its own.
+    // Distinct emoji, each of which is a single code point.
     const emoji = (
       [
         [0x1f300, 0x1f320],
@@ -193,7 +193,7 @@ void t.test("F22 bounds", async (t) => {
       }
     }
     const seconds = (performance.now() - began) / 1000;
-    // The first one, one that was sent just before, and two for the precision of timers.
+    // Allows for the first push, one sent just before, and two for the imprecision of timers.
     t.ok(bytes < 250_000 * seconds + 4 * 64_000, `${bytes} bytes in ${seconds} s`);
     t.ok(bytes > 0);
     for (const event of events) {
@@ -207,7 +207,7 @@ void t.test("F22 bounds", async (t) => {
 void t.test("C rates", async (t) => {
   const server = await startServer(t, { limits: { messagesPerSecond: 5 } });
   const world = await openWorld(server);
-  // Nothing is refilled while the test counts.
+  // Keeps rate limits from refilling while the test counts.
   holdRates(t);
 
   await t.test("chat.send per user: bursts of 20", async (t) => {
@@ -250,7 +250,7 @@ void t.test("C rates", async (t) => {
     const channel = await chatRoom(world);
     const content = { ...text("x"), client: "x".repeat(60_000) };
     const ida = await member(world, "ida", channel);
-    // Each counts as eight, which leaves four of twenty.
+    // Each large message counts as eight, so two of them leave four of twenty.
     const codes = await codesOf(ida, [
       ...Array<[string, object]>(3).fill([SEND, message(channel, content)]),
       ...Array<[string, object]>(5).fill([SEND, message(channel, text("x"))]),
@@ -294,7 +294,7 @@ void t.test("C rates", async (t) => {
   await t.test("showing channels to people has a rate", async (t) => {
     const ids = await world.users(99, "v");
     const [ann, bob] = [await world.person("shows"), await world.person("sees")];
-    /** Shows a channel to another set of 97 people each time. */
+    /** Shows a channel to a different set of 97 users each time. */
     const create = (client: Client, i: number) =>
       client.code(CREATE, { users: ids.filter((_, at) => at !== i && at !== i + 1), hide: false });
     const codes: string[] = [];
@@ -342,7 +342,7 @@ void t.test("bytes of the chats of one world", async (t) => {
 void t.test("what one user causes for many", async (t) => {
   const server = await startServer(t, { limits: { maxUnsent: 256 * 1024 } });
 
-  /** Changes a user's list of channels until it is no longer sent at once. */
+  /** Changes a user's channel list until updates are no longer sent immediately. */
   const exhaust = async (client: Client, channel: string) => {
     for (let i = 0; i < 22; i++) {
       await client.do("chat.join", { channel });
@@ -422,12 +422,12 @@ void t.test("what one user causes for many", async (t) => {
 
   await t.test("C pushes about users with large profiles", async (t) => {
     const world = await openWorld(server);
-    /** How large the users of a push may be together, in bytes, with what is around them. */
+    /** Maximum total size of the users in a push, in bytes, including overhead. */
     const MOST = 33 * 1024;
     const at = (ids: string[]) => ids.map((id) => `@${id}`).join(" ");
     const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
     const pad = "x".repeat(15_900);
-    // A hundred characters, the last of which has two units.
+    // A hundred characters, the last of which takes two UTF-16 code units.
     const nameOf = (i: number) => `${`fat ${i}`.padEnd(99, "x")}😀`;
     const fat = await Promise.all(
       Array.from({ length: 49 }, (_, i) =>
@@ -458,7 +458,7 @@ void t.test("what one user causes for many", async (t) => {
       const more = await pushed(ann, bob, at([...fat.slice(0, 48), slim.id]));
       t.ok(more[slim.id], "what is small fits in after what does not");
 
-      // Who was left out does not count as told of.
+      // A user who was left out does not count as sent.
       const left = fat.find((id) => !(id in users) && !(id in more))!;
       const speaker = await world.person({ uid: `fat ${fat.indexOf(left)}` });
       await speaker.do("chat.join", { channel });

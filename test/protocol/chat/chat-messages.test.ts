@@ -18,7 +18,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// What people send, edit, fetch and react to.
+// Sending, editing, fetching and reacting to messages.
 
 const server = await startServer(t);
 
@@ -220,7 +220,7 @@ void t.test("fetching", async (t) => {
       t.same(keys(page), ["results", "users"], name);
       t.same(idsOf(page.results), ids.slice(from, to), name);
     }
-    // A number that no double holds.
+    // A number that a double cannot represent.
     guest.send(
       `["chat.fetch","max",{"channel":"${channel}","count":2,"before_id":9223372036854775807}]`,
     );
@@ -285,7 +285,7 @@ void t.test("fetching", async (t) => {
     const channel = await chatRoom(world, { volatile: true });
     const ann = await member(world, "ann", channel);
     const bodies = Array.from({ length: 1005 }, (_, i) => String(i));
-    // The store writes in the order in which it is asked.
+    // The store writes in call order.
     await Promise.all(
       bodies.map((body) => {
         const draft = { sender: ann.id, content: text(body), volatile: true };

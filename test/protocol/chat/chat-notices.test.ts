@@ -18,13 +18,13 @@ import {
 import { startServer } from "../../support/server.js";
 import { embedded } from "../../support/shared.js";
 
-// Mentions, notifications, unread pointers, and what ends them.
+// Mentions, notifications, unread pointers, and what clears them.
 
 const server = await startServer(t);
 
 const at = (...ids: string[]) => ids.map((id) => `@${id}`).join(" ");
 
-/** The ids of the users who miss an event, as warnings say. */
+/** Returns the ids of the users who miss an event, according to warnings. */
 const missedOf = (warnings: Json[]): string[] =>
   warnings
     .flatMap(({ missed_users }) => missed_users)
@@ -90,7 +90,7 @@ void t.test("mentions", async (t) => {
     const [ann, bob] = [await member(world, "ann", channel), await member(world, "bob", channel)];
     const dm = await direct(ann, bob);
     for (const isThere of [true, false]) {
-      // Without a connection, only the store counts.
+      // Without a connection, only the store can count.
       if (!isThere) {
         bob.close();
         await bob.closed;
@@ -255,7 +255,7 @@ void t.test("reading", async (t) => {
 const alone = embedded("has processes of its own");
 
 void t.test("another process learns of a mark from the log, without hints", alone, async (t) => {
-  // Two servers of one folder that send each other nothing.
+  // Two servers that share a folder, but no bus.
   const other = await startServer(t, { dataDir: server.dataDir });
   const world = await openWorld(server);
   const channel = await chatRoom(world);
@@ -265,7 +265,10 @@ void t.test("another process learns of a mark from the log, without hints", alon
   const [two, watch] = [await person("bob"), await person("cid")];
   await watch.do("chat.subscribe", { channel });
   await bob.do("chat.unsubscribe", { channel });
-  /** Sends a message. @returns the notices about it that the other process sent. */
+  /**
+   * Sends a message.
+   * @returns the notices about it that the other process has pushed.
+   */
   const noticed = async (body: string): Promise<unknown[]> => {
     const { event_id } = await say(ann, channel, body);
     await watch.next("chat.event", (event) => event.event_id === event_id);

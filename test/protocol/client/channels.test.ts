@@ -5,7 +5,7 @@ import { until } from "../../support/helper.js";
 import { bodiesOf, House, hurry, next, rejection, take } from "./house.js";
 import { type Fate, Wire } from "./wire.js";
 
-// Iterations over the events of a channel.
+// Iterating over the events of a channel.
 
 const range = (first: number, last: number): string[] =>
   Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
@@ -15,7 +15,7 @@ const takeTexts = async (events: AsyncIterator<SentEvent, undefined>, count: num
 
 const SUBSCRIBE = "chat.subscribe";
 
-/** A house with a visitor of its hall. */
+/** Opens a house, with a visitor in its hall. */
 async function visit(t: Test) {
   const house = await House.open(t);
   const { hall, attic } = house;
@@ -23,7 +23,7 @@ async function visit(t: Test) {
   return { ...guest, house, hall, attic, channel: guest.live.channel(hall) };
 }
 
-/** A visitor who reads the hall. */
+/** Connects a visitor who iterates over the hall's events. */
 async function reading(t: Test) {
   const guest = await visit(t);
   const events = guest.channel.events();
@@ -104,7 +104,7 @@ void t.test("pushes that come twice, late, or while it catches up", async (t) =>
   await house.say(hall, "1", "2", "3");
   t.same(await takeTexts(events, 3), ["1", "2", "3"]);
   await wire.deliver(...pushes, ...pushes.slice(1));
-  // A new connection gets old pushes before the answer, and behind it.
+  // A new connection receives old pushes both before and after the response.
   wire.fate = async (name): Promise<Fate> => {
     if (name !== SUBSCRIBE) return "arrives";
     await wire.deliver(...pushes);
@@ -115,7 +115,7 @@ void t.test("pushes that come twice, late, or while it catches up", async (t) =>
   t.same(await takeTexts(events, 2), ["4", "5"]);
   await wire.deliver(...pushes);
 
-  // The rest is fetched by pages while others talk.
+  // The remaining events are fetched page by page while new ones are sent.
   wire.cut();
   await until(() => !live.isConnected);
   await house.say(hall, ...range(6, 1105));
@@ -181,7 +181,7 @@ void t.test("iterations share a subscription", async (t) => {
   t.same(await waiting, { done: true, value: undefined }, "it is woken up");
   await wire.answers("chat.unsubscribe");
 
-  // A loop that breaks ends the iteration as well, and another one starts over.
+  // Breaking out of a loop also ends the iteration, and a new loop starts over.
   const loop = (async () => {
     for await (const { content } of channel) return content.body;
     return undefined;
@@ -222,7 +222,7 @@ void t.test("it waits for the first login, and for a busy server", async (t) => 
 
 void t.test("breaks at any moment", async (t) => {
   hurry(t);
-  // The connection breaks instead of, or right before, the answers in question.
+  // The connection breaks right before these responses arrive, or instead of them.
   const names = ["authenticate", SUBSCRIBE, "chat.fetch"];
   const house = await House.open(t);
   const rooms = [house.hall, house.attic];
@@ -232,7 +232,7 @@ void t.test("breaks at any moment", async (t) => {
   let step = 0;
   wire.fate = async (name): Promise<Fate> => {
     if (!names.includes(name) || ++step > 40) return "arrives";
-    // Missed events, so that there is something to catch up with.
+    // Events for the client to catch up on.
     const room = rooms[step % 3 ? 0 : 1]!;
     const texts = range(step * 100, step * 100 + 39);
     said.get(room)!.push(...texts);
@@ -301,7 +301,7 @@ void t.test("a right that the client did not know of leaves no gap", async (t) =
   const house = await House.open(t);
   const { hall } = house;
   const wire = new Wire();
-  // The user subscribed before the client learned of the room.
+  // The user subscribes before the client knows about the room.
   wire.change = (frame) => {
     if (frame[0] !== "authenticated") return frame;
     const state = frame[1] as { "world.config": object };
@@ -342,7 +342,7 @@ void t.test("a restored server gives ids again", async (t) => {
 
 // Memberships, read pointers and notifications.
 
-/** A guest of a hall, with what its settings say. */
+/** Connects a guest to a hall with the given chat settings. */
 async function start(t: Test, config: object = {}, ...traits: string[]) {
   hurry(t);
   const house = await House.open(t);
@@ -471,26 +471,26 @@ void t.test("which memberships are renewed", async (t) => {
 void t.test("a volatile membership and its end", async (t) => {
   const it = await start(t, { volatile: true });
   const { live, wire, errors, house, hall, channel, reconnect } = it;
-  /** What was sent since the last login, once it is answered. */
+  /** Counts the joins sent since the last login, after all of them have been answered. */
   const joins = async () => {
     await live.call("user.list.blocked");
     const since = wire.names.lastIndexOf("authenticate");
     return wire.names.slice(since + 1).filter((it) => it === "chat.join").length;
   };
   await channel.join();
-  // The subscription carries the membership.
+  // The subscription keeps the membership active.
   const events = channel.events();
   await wire.answers("chat.subscribe");
   await events.return!();
   await live.call("user.list.blocked");
   t.equal(wire.count("chat.unsubscribe"), 0);
 
-  // It joins before it sends what waits.
+  // After a reconnect, the client joins before it sends queued calls.
   await reconnect();
   await live.call("user.fetch", { ids: [] });
   t.same(wire.names.slice(-2), ["chat.join", "user.fetch"]);
 
-  // The user made it last on another connection.
+  // The user has made the membership permanent on another connection.
   const ada = live.state!.user.id;
   await house.store.chat.join(house.world, hall, ada);
   await reconnect();
@@ -511,7 +511,6 @@ void t.test("a volatile membership and its end", async (t) => {
   await reconnect();
   t.equal(await joins(), 0, "it does not try again");
 
-  // It was left while there was no connection.
   await channel.join();
   wire.cut();
   await until(() => !live.isConnected);

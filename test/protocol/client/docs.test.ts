@@ -7,14 +7,14 @@ import { startTestServer } from "../../../testing.js";
 import { until } from "../../support/helper.js";
 import { testdir } from "../../support/testdir.js";
 
-// Runs the programs of docs/client.md as they stand there, against a real server.
+// Runs the programs of docs/client.md, unchanged, against a real server.
 
 const text = await readFile("docs/client.md", "utf8");
 const [first, chat, votes, lounge] = [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(
   ([, program = ""]) => program,
 );
 
-/** Saves a program where the name of the package resolves to itself. */
+/** Saves a program in a folder where the package name resolves to this package. */
 async function save(t: Test, program: string): Promise<string> {
   const path = join(testdir(t), "program.mjs");
   await writeFile(path, program);
@@ -24,7 +24,7 @@ async function save(t: Test, program: string): Promise<string> {
 void t.test("the programs that end by themselves", async (t) => {
   for (const program of [first, chat, votes]) {
     const path = await save(t, program!);
-    // By way of env, as tap puts a loader into the environment of every child.
+    // Started through env, because tap adds a loader to the environment of every child process.
     const end = await promisify(execFile)("env", ["-i", process.execPath, path]).then(
       () => "ok",
       ({ stderr }: { stderr: string }) => stderr,
@@ -33,7 +33,7 @@ void t.test("the programs that end by themselves", async (t) => {
   }
 });
 
-/** A program for a terminal. */
+/** Starts an interactive terminal program. */
 function terminal(t: Test, path: string, ...args: string[]) {
   const child = spawn("env", ["-i", process.execPath, path, ...args], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -45,7 +45,7 @@ function terminal(t: Test, path: string, ...args: string[]) {
   return {
     closed,
     type: (line: string) => void child.stdin.write(`${line}\n`),
-    /** Waits until it says a line, and forgets what it said up to there. */
+    /** Waits until the program prints a line, and discards the output up to it. */
     async says(line: string): Promise<void> {
       const end = () => `\n${said}`.indexOf(`\n${line}\n`);
       await until(() => end() >= 0);

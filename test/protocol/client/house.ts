@@ -6,12 +6,12 @@ import { rules, worldOf } from "../../support/helper.js";
 import { type Server, startServer } from "../../support/server.js";
 import { Wire } from "./wire.js";
 
-// The real server for tests of the client, and people who come to it over a {@link Wire}.
+// The real server for client tests, and users who connect to it over a {@link Wire}.
 
 let running: Promise<Server> | undefined;
 let count = 0;
 
-/** The server of all tests of this process: to start one takes longer than most of them. */
+/** Returns the server shared by all tests in this process: starting one takes longer than most tests. */
 const shared = (): Promise<Server> => (running ??= startServer(root));
 
 const MODULES = [
@@ -20,23 +20,23 @@ const MODULES = [
   { type: "poll", config: { active: true } },
 ];
 
-/** Whom a test lets in, beside what differs from the options of other clients. */
+/** A user to connect, along with overrides for the client options. */
 export interface Visitor extends Partial<LiveOptions> {
   uid?: string;
   traits?: string[];
   wire?: Wire;
 }
 
-/** A user of a {@link House}. */
+/** A connected user of a {@link House}. */
 export interface Guest {
   readonly live: Live;
   readonly wire: Wire;
   readonly errors: unknown[];
-  /** Breaks the connection, and waits for the next one. */
+  /** Breaks the connection and waits for the next one. */
   readonly reconnect: () => Promise<void>;
 }
 
-/** A world of its own, with two rooms that have a chat, questions and polls. */
+/** A separate world for a test, with two rooms that have a chat, questions and polls. */
 export class House {
   private constructor(
     private readonly t: Test,
@@ -44,11 +44,11 @@ export class House {
     readonly world: string,
     readonly hall: string,
     readonly attic: string,
-    /** The id of a user who writes without a client. */
+    /** The id of a user who writes directly to the store. */
     readonly ben: string,
   ) {}
 
-  /** @param changes of the rules of the world. */
+  /** @param changes overrides for the world's rules. */
   static async open(t: Test, changes: PermissionConfig = {}): Promise<House> {
     const server = await shared();
     const id = `house-${++count}`;
@@ -76,7 +76,7 @@ export class House {
     return this.server.tokenOf({ world: this.world, uid, traits, profile });
   }
 
-  /** A client with short delays, closed with the test, that need not be connected yet. */
+  /** Creates a client with short delays, which may not be connected yet. It is closed at the end of the test. */
   async client({
     uid = "ada",
     traits = [],
@@ -107,18 +107,24 @@ export class House {
     return guest;
   }
 
-  /** A client of a host, who may do everything. */
+  /** Connects a host, who may do everything. */
   async host(): Promise<Live> {
     return (await this.visit({ uid: "host", traits: ["admin", "api"] })).live;
   }
 
-  /** Ben says something. @returns the ids of the events. */
+  /**
+   * Sends messages as Ben.
+   * @returns the ids of the events.
+   */
   async say(channel: string, ...bodies: string[]): Promise<number[]> {
     const sent = bodies.map((body) => this.put(channel, this.ben, { type: "text", body }));
     return Promise.all(sent);
   }
 
-  /** A user says something. @returns the id of the event. */
+  /**
+   * Sends a message as the given user.
+   * @returns the id of the event.
+   */
   async put(
     channel: string,
     sender: string,
@@ -139,7 +145,7 @@ export class House {
   }
 }
 
-/** A client with short delays, closed with the test. */
+/** Creates a client with short delays. It is closed at the end of the test. */
 export function liveOf(
   t: Test,
   { baseUrl }: { baseUrl: string },
@@ -157,10 +163,10 @@ export function liveOf(
   return live;
 }
 
-/** Makes doubts and reconnections immediate. */
+/** Removes random delays, so that clients retry and reconnect immediately. */
 export const hurry = (t: Test): void => void t.intercept(Math, "random", { value: () => 0 });
 
-/** The data of the next event of a name. */
+/** Resolves to the data of the next event with this name. */
 export const next = <T>(live: Live, name: string): Promise<T> =>
   new Promise((resolve) => {
     const stop = live.on(name, (data) => {

@@ -5,12 +5,12 @@ import { until } from "../../support/helper.js";
 import { type Guest, House, hurry, next, nextOf, rejection } from "./house.js";
 import type { Fate } from "./wire.js";
 
-// Lists of questions and polls: they keep a room entered, and follow its pushes and the
-// answers to the user's own commands, whatever happens to the connection.
+// Lists of questions and polls. They keep a room entered, and follow its pushes and the responses
+// to the user's own commands, even if the connection breaks.
 
 const LIST = "question.list";
 
-/** A hall with a guest, and a host who looks on. */
+/** Opens a hall with a guest, and a host who observes it. */
 async function start(t: Test) {
   hurry(t);
   const house = await House.open(t);
@@ -28,7 +28,7 @@ async function start(t: Test) {
       state: "open",
       options: [{ content: "a" }, { content: "b" }],
     });
-  /** Whether the guest is in the hall, once all that was sent is answered. */
+  /** Returns whether the guest is in the hall, after all sent commands have been answered. */
   const isInside = async () => {
     await guest.live.call("user.list.blocked");
     const { viewers } = await host.call("room.enter", { room: hall });
@@ -42,7 +42,7 @@ async function start(t: Test) {
 
 const contents = (list: readonly ListedQuestion[]) => list.map(({ content }) => content);
 
-/** Waits until a list has this many items, whatever it gives before. */
+/** Waits until a list has this many items, skipping earlier versions. */
 async function grown<T>(
   lists: AsyncIterator<readonly T[], undefined>,
   length: number,
@@ -106,7 +106,6 @@ void t.test("the program needs the room too", async (t) => {
   await lists.return!();
   t.notOk(await isInside());
 
-  // All at once, in their order.
   const entered = live.call("room.enter", seat);
   lists = use();
   const left = live.call("room.leave", seat);
@@ -114,7 +113,6 @@ void t.test("the program needs the room too", async (t) => {
   await lists.return!();
   t.notOk(await isInside());
 
-  // The program enters while the last list ends.
   lists = use();
   await nextOf(lists);
   const entering = live.call("room.enter", seat);
@@ -126,7 +124,7 @@ void t.test("the program needs the room too", async (t) => {
   await live.call("room.leave", seat);
   t.notOk(await isInside());
 
-  // It cannot enter while the last list ends.
+  // Entering the room fails while the last list is closing.
   lists = use();
   await nextOf(lists);
   wire.fate = (name) => (name === "room.enter" ? { error: "protocol.rate_limited" } : "arrives");
@@ -178,7 +176,7 @@ void t.test("pushes around the list", async (t) => {
   await questions.vote(house.world, hall, ids[0]!, ada, true, false);
   wire.fate = async (name): Promise<Fate> => {
     if (name !== LIST || wire.count(name) > 1) return "arrives";
-    // Older than the list, and so are the others once it is read.
+    // This push is older than the list. So are the next two once the list has been read.
     await wire.deliver(["question.created_or_updated", { question: stale }]);
     await host.questions(hall).update(ids[1]!, { answered: true });
     await host.questions(hall).delete(ids[2]!);
@@ -407,7 +405,8 @@ void t.test("the list after each command is the server's", async (t) => {
     for (const list of lists) await nextOf<unknown>(list);
     for (const step of steps) {
       await step();
-      // Both are as old as the answer: the commands of a connection come one after the other.
+      // Both are as current as the response, because the server runs a connection's commands in
+      // order.
       const now = [questions.current, polls.current];
       const name = `${isHost ? "host" : "guest"}: ${String(step)}`;
       t.same(now[0], await live.call(LIST, seat), name);
@@ -449,7 +448,7 @@ void t.test("what the server does not tell is asked for", async (t) => {
   await host.questions(hall).update(own.id, { state: "archived" });
   await until(() => questions.current![1]?.state === "archived");
 
-  // A push was lost.
+  // Simulates a lost push.
   wire.change = (frame) => (frame[0] === "question.created_or_updated" ? undefined : frame);
   const missed = await host.questions(hall).ask("missed");
   wire.change = (frame) => frame;

@@ -4,12 +4,12 @@ import { until } from "../../support/helper.js";
 import { bodiesOf, House, hurry, next, rejection, take, type Visitor } from "./house.js";
 import type { Fate } from "./wire.js";
 
-// What a client sends to a channel.
+// Sending to a channel from a client.
 
 const SEND = "chat.send";
 const text = (body: string) => ({ type: "text", body });
 
-/** A member of the channel of a hall, and what the server has stored. */
+/** Connects a member of a hall's channel, with access to the stored messages. */
 async function start(t: Test, options: Visitor = {}) {
   hurry(t);
   const house = await House.open(t);
@@ -22,7 +22,7 @@ async function start(t: Test, options: Visitor = {}) {
     const events = await reader.history({ count: 1000 });
     return events.filter(({ event_type }) => event_type === "channel.message");
   };
-  /** The fates of the messages, one after the other; all others arrive. */
+  /** Sets the fates of the next messages, in order; all others arrive. */
   const meet = (...fates: Fate[]) => {
     guest.wire.fate = (name) => (name === SEND && fates.shift()) || ("arrives" as const);
   };
@@ -39,7 +39,7 @@ void t.test("a message is shown at once, and resolves to its event", async (t) =
   t.match(message.localId, /^[0-9a-f]{32}$/);
   const local_id = message.localId;
   t.same(message.content, { ...text("Hi"), client: ["a"], local_id });
-  const event = await message;
+  const event = (await message)!;
   t.same([event], await stored());
   t.same(event.content, message.content);
   const other = channel.send("Hi");
@@ -71,7 +71,7 @@ void t.test("exactly once, in order", async (t) => {
     meet(...fates);
     const bodies = ["1", "2", "3", "4", "5", "6"];
     const messages = bodies.map((body) => channel.send(body));
-    t.same(bodiesOf(await Promise.all(messages)), bodies, name);
+    t.same(bodiesOf((await Promise.all(messages)).map((event) => event!)), bodies, name);
     t.same(await texts(), bodies, name);
     t.same(bodiesOf(await take(events, 6)), bodies, name);
     t.equal(wire.count(SEND), sends, name);
@@ -87,7 +87,7 @@ void t.test("it looks for the message wherever it may be", async (t) => {
   wire.fate = async (name, payload) => {
     if (name !== SEND || wire.count(name) > 1) return "arrives";
     const { content } = payload as { content: Record<string, unknown> };
-    // Many others say something meanwhile, some of them the very same.
+    // In the meantime, others send many messages, some with identical content.
     await house.say(hall, ...Array<string>(300).fill("Hi"));
     await house.put(hall, ada, text("Hi"));
     await house.put(hall, house.ben, content);
@@ -95,7 +95,7 @@ void t.test("it looks for the message wherever it may be", async (t) => {
     await house.say(hall, ...Array<string>(300).fill("Ho"));
     return "lost";
   };
-  const { event_id, content } = await channel.send("Hi");
+  const { event_id, content } = (await channel.send("Hi"))!;
   const found = (await stored()).filter(
     (event) => event.content["local_id"] === content["local_id"],
   );
@@ -121,7 +121,7 @@ void t.test("it waits for a connection without a limit, or with one", async (t) 
   await channel.send("3");
   t.same(await texts(), ["1", "3"]);
 
-  // It is not sent again after its time.
+  // A message is not resent after its timeout.
   wire.fate = (name) => {
     if (name !== SEND) return "arrives";
     wire.isDown = true;
@@ -195,7 +195,7 @@ void t.test("a user who may not read may send", async (t) => {
 
 void t.test("edits and deletions", async (t) => {
   const { channel, meet, stored, wire } = await start(t);
-  const { event_id } = await channel.send("One");
+  const { event_id } = (await channel.send("One"))!;
   meet("unanswered", "lost", "unanswered");
   const edited = channel.edit(event_id, "Two");
   const deleted = channel.delete(event_id);
@@ -210,6 +210,38 @@ void t.test("edits and deletions", async (t) => {
       ["deleted", event_id],
     ],
   );
+});
+
+void t.test("a message that waits for a moderator is sent once", async (t) => {
+  const { house, hall, live, channel, meet, stored, wire } = await start(t);
+  await house.store.rooms.update(house.world, hall, {
+    module_config: [{ type: "chat.native", config: { hold: true } }],
+  });
+  meet("unanswered", "lost", "arrives");
+  const sent = [channel.send("One"), channel.send("Two", { keep: true })];
+  t.same(await Promise.all(sent), [undefined, undefined], "it has no event");
+  t.equal(wire.count(SEND), 3, "what arrived is found, and what was lost is sent again");
+  t.same(channel.outbox.messages, []);
+  t.same(await stored(), []);
+  const { results } = await channel.held();
+  t.same(
+    results.map(({ content }) => content.body),
+    ["One", "Two"],
+  );
+  const moderator = await house.visit({ uid: "mod", traits: ["admin"] });
+  const queue = moderator.live.channel(hall);
+  const gone: object[] = [];
+  live.on("chat.held.gone", (data) => void gone.push(data));
+  const id = await queue.approve(results[0]!.id);
+  t.match(await stored(), [{ event_id: id, content: { body: "One" } }]);
+  await queue.reject(results[1]!.id, "Twice.");
+  await until(() => gone.length === 2);
+  t.match(gone, [
+    { event: results[0]!.id, id },
+    { event: results[1]!.id, reason: "Twice." },
+  ]);
+  await queue.report(id, "spam", "Look");
+  t.match(await moderator.live.call("report.list", {}), { reports: [{ event: id }] });
 });
 
 void t.test("reactions", async (t) => {
@@ -252,7 +284,7 @@ void t.test("the history", async (t) => {
     [
       ["31", "55"],
       ["6", "30"],
-      // The join comes first.
+      // The first event is the join, which has no body.
       [undefined, "5"],
     ],
   );
@@ -279,9 +311,9 @@ void t.test("the users", async (t) => {
   t.notOk(users.has(house.ben), "the oldest are forgotten");
 });
 
-// The outbox of a channel, on a real server and a network that can be cut.
+// The outbox of a channel, on a real server and a network that can fail.
 
-/** A room with a chat, and clients of Ada. */
+/** Opens a room with a chat, for clients of Ada. */
 async function startOutbox(t: Test, config: object = {}) {
   hurry(t);
   const house = await House.open(t);
@@ -304,7 +336,7 @@ async function startOutbox(t: Test, config: object = {}) {
 const states = (messages: readonly WaitingMessage[]) =>
   messages.map(({ content, state }) => `${String(content.body)}: ${state}`);
 
-/** Waits until nothing is on its way. */
+/** Waits until the outbox is empty. */
 const sent = (live: Live, channel: string) =>
   until(() => live.channel(channel).outbox.messages.length === 0);
 
@@ -420,7 +452,7 @@ void t.test("only the user sends again what may be there", async (t) => {
     return "unanswered";
   };
   void channel.send("Hi", { keep: true });
-  // An edit loses the key by which the message could be recognized.
+  // An edit drops the key that identifies the message.
   const phone = await visit();
   await until(async () => (await stored()).length === 1);
   const said = (await phone.channel.history()).at(-1)!;

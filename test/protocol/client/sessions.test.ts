@@ -20,8 +20,8 @@ import { testdir } from "../../support/testdir.js";
 import { House, hurry, liveOf, next, rejection, type Visitor } from "./house.js";
 import { type Fate, Wire } from "./wire.js";
 
-// The connection of a client. The rows of conformance/ compare its state after each push with
-// the state of a fresh login.
+// A client's connection. The rows in conformance/ compare the client's state after each push with
+// that of a fresh login.
 
 void t.test("how it logs in", async (t) => {
   const house = await House.open(t);
@@ -73,7 +73,7 @@ void t.test("the outcome of a call is the answer with its id", async (t) => {
     code: "protocol.invalid_payload",
     details: { profile: [String] },
   });
-  // The first answer comes last.
+  // The first response arrives last.
   const late: unknown[][] = [];
   wire.change = (frame) => (frame[1] === 3 ? void late.push(frame) : frame);
   const both = [live.call("user.fetch", { id }), live.call("user.fetch", { id: house.ben })];
@@ -113,7 +113,7 @@ void t.test("an awaited call continues before later pushes", async (t) => {
       event_type: "channel.message",
       content: { type: "text", body: "Hi" },
     });
-    // As much as a program may do without waiting for anything else.
+    // A generous number of microtasks for a program that awaits nothing else.
     for (let i = 0; i < 10; i++) await Promise.resolve();
     seen.push("answer");
     await until(() => seen.length % 2 === 0);
@@ -204,7 +204,7 @@ void t.test("after close", async (t) => {
 
 void t.test("a closed client does not keep its process alive", async (t) => {
   const house = await House.open(t);
-  // It does not answer the closing handshake either.
+  // A hanging proxy does not answer the closing handshake either.
   const proxy = await startProxy(t, Number(new URL(house.baseUrl).port));
   const baseUrl = `http://127.0.0.1:${proxy.port}`;
   const index = new URL("../../../client/index.js", import.meta.url).href;
@@ -233,7 +233,7 @@ void t.test("a closed client does not keep its process alive", async (t) => {
     patient.close();
   `;
   await writeFile(program, text);
-  // By way of env, as tap puts a loader into the environment of every child.
+  // Started through env, because tap adds a loader to the environment of every child process.
   const args = ["-i", process.execPath, program, baseUrl, house.world];
   const child = spawn("env", args, { stdio: ["pipe", "pipe", "inherit"] });
   t.teardown(() => child.kill("SIGKILL"));
@@ -244,7 +244,7 @@ void t.test("a closed client does not keep its process alive", async (t) => {
   t.equal(await closed, 0);
 });
 
-/** A fate for the first logins; all others arrive. */
+/** Applies a fate to the first logins; all other frames arrive. */
 const first = (wire: Wire, logins: number, fate: Fate) => {
   wire.fate = (name) => (name === "authenticate" && wire.count(name) <= logins ? fate : "arrives");
 };
@@ -257,7 +257,7 @@ void t.test("after these it comes back", async (t) => {
     (wire: Wire): unknown =>
       wire.deliver(frame);
   const texts = [...junk, '["authenticated"]', '["world.user_count_change"]'];
-  // There may be another token.
+  // Retried, because the token function may return a different token.
   const codes = ["server.fatal", "auth.expired_token", "auth.invalid_token"];
   const invalid = { code: "client.invalid_frame", cause: Error };
   const dropped = { code: "client.disconnected", message: /close code 1006\.$/ };
@@ -281,7 +281,7 @@ void t.test("after these it comes back", async (t) => {
     t.match(await disconnected, { error, retryIn: Number }, name);
     t.ok(await live.call("user.list.blocked"), name);
     t.equal(wire.attempts, 2, name);
-    // The ids count from 1 again.
+    // The ids restart from 1.
     t.match(wire.sent.slice(1), [["authenticate"], ["user.list.blocked", 1]]);
     live.close();
   }
@@ -344,7 +344,7 @@ void t.test("after these it stays away", async (t) => {
     ["auth.missing_id_or_token", {}, 1],
     ["auth.expired_token", { token: text }, 1],
     ["auth.invalid_token", { token: text }, 1],
-    // It asks for one more token.
+    // The client requests one more token.
     ["auth.expired_token", { token }, 2],
     ["auth.invalid_token", { token }, 2],
     ["world.unknown_world", {}, 1],
@@ -442,7 +442,7 @@ void t.test("rooms are entered again", async (t) => {
     ["user.fetch", 4],
   ]);
 
-  // A break while it is restored, and then again.
+  // The connection breaks while the room is being restored, so restoring starts over.
   const entered = wire.count("room.enter");
   wire.fate = (name) =>
     name === "room.enter" && wire.count(name) === entered + 1 ? "unanswered" : "arrives";
@@ -451,7 +451,7 @@ void t.test("rooms are entered again", async (t) => {
   t.match(await again, { room: hall });
   t.equal(wire.count("room.enter"), entered + 2);
 
-  // A room that was left while there was no connection is not entered again.
+  // A room left while disconnected is not re-entered.
   wire.cut();
   await until(() => !live.isConnected);
   const leaving = live.call("room.leave", { room: hall });
@@ -507,11 +507,12 @@ void t.test("how long a connection lasts to count as stable", (t) => {
   const error = new Error("The connection ended.") as LiveError;
   const rows: [lasted: (number | undefined)[], code: number, delays: number[]][] = [
     [[undefined, undefined, undefined], 1006, [1000, 2000, 4000]],
-    // Not all clients of a server that ends every few seconds come within the shortest delay.
+    // If a server crashes every few seconds, its clients must not all return after the shortest
+    // delay.
     [[5000, 5000, 5000], 1006, [1000, 2000, 4000]],
     [[undefined, 19_999, 40_000], 1006, [1000, 2000, 1000]],
     [[undefined, undefined, undefined, undefined, 30_000], 1006, [1000, 2000, 4000, 8000, 1000]],
-    // A login alone is no success, and a restart is no failure.
+    // A login alone does not count as a success, nor a restart as a failure.
     [[0, 0, 0], 1011, [1000, 2000, 4000]],
     [[0, 0, 0], 1012, [1000, 1000, 1000]],
   ]; // prettier-ignore
@@ -535,14 +536,13 @@ void t.test("an outage costs no message", async (t) => {
   const module_config = [{ type: "chat.native" }];
   const room = (await before.store.rooms.create("demo", { name: "Hall", module_config })).value.id;
   const token = tokenOf(keyOf("demo"), { uid: "7", profile: { display_name: "Ada" } });
-  // Another connection of the user sends some, too.
   const [live, other] = [1, 2].map(() =>
     liveOf(t, { baseUrl: `http://127.0.0.1:${port}` }, { token }),
   );
   const channel = live!.channel(room);
   await channel.join();
   await before.close();
-  // Twice as many as the server takes at once.
+  // Twice as many as the server accepts in one burst.
   const numbers = Array.from({ length: 160 }, (_, i) => String(i));
   const sent = Promise.all(numbers.map((number) => channel.send(number)));
   const after = createApp({ config });
@@ -591,7 +591,7 @@ void t.test("a program is followed", async (t) => {
   t.equal(program.current, undefined, "nothing is kept without a reader");
 });
 
-/** A PDF, as far as anybody looks. */
+/** A minimal file that is recognized as a PDF. */
 const PDF = "%PDF-1.4\n1 0 obj\n<<>>\nendobj\n%%EOF\n";
 
 async function connect(t: Test) {
@@ -690,7 +690,7 @@ void t.test("what a refusal says", async (t) => {
   }
 });
 
-// The client runs in browsers as it is, without a bundler.
+// The client also runs unbundled in browsers.
 
 const root = fileURLToPath(new URL("../../../client", import.meta.url));
 
@@ -710,10 +710,11 @@ void t.test("the client imports only itself, and ws where needed", async (t) => 
   t.same(foreign.sort(), [
     "live/client.js: ws",
     `live/item-kind.js: ${rules("items")}`,
+    `live/item-kind.js: ${rules("polls")}`,
     `live/program.js: ${rules("program")}`,
     `live/state.js: ${rules("announcements")}`,
   ]);
-  for (const name of ["announcements", "items", "program"]) {
+  for (const name of ["announcements", "items", "polls", "program"]) {
     const shared = await readFile(join(root, "live", rules(name)), "utf8");
     t.notMatch(shared, /^import/m, "the server's rules import nothing");
   }

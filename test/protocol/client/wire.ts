@@ -3,42 +3,42 @@ import type { SocketClass } from "../../../client/index.js";
 import type { Json } from "../../../conformance/client.js";
 import { until } from "../../support/helper.js";
 
-/** What a network does with a frame of a client. */
+/** The network's treatment of a client's frame. */
 export type Fate =
-  /** It arrives, and so does its answer. */
+  /** The frame and its response arrive. */
   | "arrives"
-  /** The connection breaks before it arrives. */
+  /** The connection breaks before the frame arrives. */
   | "lost"
-  /** It arrives, and the connection breaks before the answer. */
+  /** The frame arrives, but the connection breaks before the response. */
   | "unanswered"
-  /** It arrives, and nothing comes back from then on. */
+  /** The frame arrives, but from then on the client receives nothing. */
   | "ignored"
-  /** It arrives, and its answer does not come. The connection stays. */
+  /** The frame arrives, but its response is lost. The connection stays open. */
   | "unheard"
-  /** It does not arrive. The connection stays. */
+  /** The frame is lost. The connection stays open. */
   | "swallowed"
-  /** An error of a busy server comes back. Unless it `arrives`, the server gets nothing. */
+  /** The client receives an error, as from a busy server. The server receives the frame only if it `arrives`. */
   | { readonly error: string; readonly arrives?: boolean };
 
 type Frame = unknown[];
 
-/** As the client makes them, so that promises settle between two frames. */
+/** The same options as the client's, so that promises settle between two frames. */
 const OPTIONS = { closeTimeout: 1000, allowSynchronousEvents: false };
 
-/** A network between clients and a real server, which a test can cut. */
+/** A network between clients and a real server that a test can interrupt. */
 export class Wire {
-  /** Whether no connection comes about. */
+  /** Whether new connections fail. */
   isDown = false;
   attempts = 0;
   readonly sent: Frame[] = [];
-  /** The names of the commands that succeeded. */
+  /** The names of successful commands. */
   readonly #answered: string[] = [];
-  /** Decides about a frame with this name. What it waits for happens before the frame arrives. */
+  /** Decides the fate of a frame by its name. A frame is held until the returned promise resolves. */
   fate: (name: string, payload: Json) => Fate | Promise<Fate> = () => "arrives";
-  /** What of a frame of the server arrives; nothing if undefined. */
+  /** Modifies a frame from the server, or drops it by returning undefined. */
   change: (frame: Frame) => Frame | undefined = (frame) => frame;
   readonly #sockets = new Set<Wired>();
-  /** The option `WebSocket` of a client that uses it. */
+  /** The `WebSocket` option for clients that use this wire. */
   readonly socketClass: SocketClass;
 
   constructor() {
@@ -72,7 +72,7 @@ export class Wire {
     return this.names.filter((it) => it === name).length;
   }
 
-  /** Waits until a command has succeeded, so many times in all. */
+  /** Waits until a command has succeeded this many times in total. */
   async answers(name: string, times = 1): Promise<void> {
     await until(() => this.#answered.filter((it) => it === name).length >= times);
   }
@@ -81,7 +81,7 @@ export class Wire {
     for (const socket of this.#sockets) socket.terminate();
   }
 
-  /** Breaks all connections, and lets none come about until {@link restore}. */
+  /** Breaks all connections, and prevents new ones until {@link restore}. */
   cut(): void {
     this.isDown = true;
     this.drop();
@@ -91,7 +91,7 @@ export class Wire {
     this.isDown = false;
   }
 
-  /** Ends the connections as a server does that says why. */
+  /** Closes the connections with a code and reason, as if the server had. */
   close(code: number, reason = ""): void {
     for (const socket of this.#sockets) {
       socket.emit("close", code, Buffer.from(reason));
@@ -99,7 +99,7 @@ export class Wire {
     }
   }
 
-  /** Brings frames that the server did not send; text and bytes as they are. */
+  /** Delivers frames that the server has not sent. Text and bytes are passed on unchanged. */
   async deliver(...frames: (Frame | string | Buffer)[]): Promise<void> {
     for (const frame of frames) {
       await new Promise(setImmediate);
@@ -108,15 +108,15 @@ export class Wire {
   }
 }
 
-/** The websocket of a {@link Wire}. */
+/** The WebSocket of a {@link Wire}. */
 class Wired extends WebSocket {
-  /** The commands that are not answered, by their ids. */
+  /** The names of unanswered commands, by id. */
   readonly #open = new Map<unknown, string>();
   readonly #muted = new Set<unknown>();
-  /** The id of the command whose answer breaks the connection. */
+  /** The id of the command whose response breaks the connection. */
   #breaking: unknown;
   #isDeaf = false;
-  /** What was sent and waits for a decision. */
+  /** Sent frames whose fate is pending. */
   #line: Promise<void> | undefined;
 
   constructor(

@@ -14,7 +14,7 @@ export interface Entry {
   linkpath?: string;
 }
 
-/** Takes a tar apart, as far as the archives of a backup need it. */
+/** Parses a tar, as far as backup archives need it. */
 export function entriesOf(tar: Buffer): Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; tar[at] !== 0;) {
@@ -53,10 +53,10 @@ export function withManifest(
   return [...entries.slice(0, -1), { ...last, body }];
 }
 
-/** The path of the rows of a table, if it has few. */
+/** Returns the path of a table's rows, if they fit in one part. */
 export const rowsAt = (table: string): string => `tables/${table}-1.ndjson`;
 
-/** Gives a table other bytes, which the manifest names. */
+/** Replaces a table's bytes, and updates the manifest accordingly. */
 export function withBytes(
   entries: readonly Entry[],
   table: string,
@@ -73,7 +73,7 @@ export function withBytes(
   });
 }
 
-/** Changes the rows of a table, and what the manifest says of them. */
+/** Changes a table's rows, and updates the manifest accordingly. */
 export const withRows = (
   entries: readonly Entry[],
   table: string,
@@ -94,18 +94,18 @@ export const memberOf = ({ path, body }: Entry) => ({
   sha256: sumOf(body),
 });
 
-/** Another byte in the middle of a buffer. */
+/** Flips a bit in the middle of a buffer. */
 export function flipped(bytes: Buffer, at = bytes.length >> 1): Buffer {
   const copy = Buffer.from(bytes);
   copy[at]! ^= 1;
   return copy;
 }
 
-/** A folder with a world, two rooms and some files, and the stores that have it open. */
+/** Creates a folder with a world, two rooms and some files, and keeps its stores open. */
 export async function furnished(t: Test, count: number) {
   const dataDir = join(testdir(t), "data");
   const { store, files: opened } = await openIn(t, dataDir);
-  // Tests that look into its folder are for the embedded engines only.
+  // Tests that inspect the folder run on the embedded engines only.
   const files = opened as LocalFiles;
   await store.worlds.create(worldOf("demo"));
   const rooms = [{ name: "a" }, { name: "b" }];

@@ -21,6 +21,7 @@ import { restore } from "../../../db/maintenance/restore.js";
 import { Failure } from "../../../schemas/plain/failure.js";
 import { headOf } from "../../contract/db/store-contract/setup.js";
 import { foyer } from "../../support/helper.js";
+import { startMailServer } from "../../support/mail-server.js";
 import {
   entriesOf,
   type Entry,
@@ -36,7 +37,7 @@ import {
 
 const ROOMS = TABLES.find(({ name }) => name === "rooms")!;
 
-/** Those that are also refused by the command. */
+/** Cases that are also tested with the command. */
 const AS_A_COMMAND = new Set([
   "text",
   "cut in the rows",
@@ -71,7 +72,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   const isRooms = ({ path }: Entry) => path === rowsAt("rooms");
   const rooms = tables.find(isRooms)!;
   const others = entries.filter((entry) => entry !== rooms);
-  /** With another room, or with none. */
+  /** Changes the first room, or removes it. */
   const room = (change: (row: unknown[]) => unknown[] | undefined) =>
     withRows(entries, "rooms", ([first, ...rest]) => {
       const changed = change(first!);
@@ -85,7 +86,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   await store.close();
 
   const evil = (path: string) => ({ path, body: Buffer.from("evil") });
-  /** With an entry that the manifest names as well. */
+  /** Adds an entry, and lists it in the manifest. */
   const named = (entry: Entry) =>
     withManifest([entry, ...entries], ({ members }) => members.push(memberOf(entry) as never));
   const unexpected = (...paths: string[]) =>
@@ -94,7 +95,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
       named(evil(path)),
       `it has an unexpected entry: ${path}`,
     ]);
-  /** What it says after "is not a complete backup: ", unless it says that it "cannot be used". */
+  /** `says` follows "is not a complete backup: ", unless it starts with "cannot be used". */
   const cases: [name: string, archive: Buffer | Entry[], says: string][] = [
     ["empty", Buffer.alloc(0), "Unrecognized archive"],
     ["text", Buffer.from("not a tar\n".repeat(200)), ""],
@@ -165,12 +166,12 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a row that is no array",
       withRows(entries, "rooms", () => [{}]),
-      "a row of rooms has not the 13 values of its columns",
+      "a row of rooms does not have 13 values, one per column",
     ],
     [
       "a row that is too short",
       room((row) => row.slice(1)),
-      "a row of rooms has not the 13 values of its columns",
+      "a row of rooms does not have 13 values, one per column",
     ],
     ...(
       [
@@ -186,7 +187,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ).map(([column, value]): [string, Entry[], string] => [
       `a room with ${column}: ${JSON.stringify(value)}`,
       set(column, value),
-      `a row of rooms has a wrong ${column}`,
+      `a row of rooms has an invalid ${column}`,
     ]),
     [
       "a row that is not JSON",
@@ -201,7 +202,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a row that is cut off",
       withBytes(entries, "rooms", (body) => body.subarray(0, -1)),
-      "the last row of rooms is cut off",
+      "the last row of rooms is truncated",
     ],
     [
       "a row twice",
@@ -226,7 +227,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "an extra file",
       [evil("media/pub/demo/evil"), ...entries],
-      "its manifest does not name media/pub/demo/evil",
+      "its manifest does not list media/pub/demo/evil",
     ],
     ["something after the end", [...entries, evil("media/x")], ""],
     ["a file twice", [file, ...entries], ""],
@@ -244,12 +245,12 @@ void t.test("an archive that is not whole is refused", async (t) => {
     [
       "a newer format",
       withManifest(entries, (content) => (content.version = BACKUP_VERSION + 1)),
-      "it was made by a newer Foyer",
+      "it is from a newer version of Foyer",
     ],
     [
       "a manifest of something else",
       [file, { ...manifest, body: Buffer.from("[]") }],
-      "its manifest is wrong: Expected object",
+      "its manifest is invalid: Expected object",
     ],
     [
       "a manifest that is not JSON",
@@ -273,12 +274,12 @@ void t.test("an archive that is not whole is refused", async (t) => {
     ).map(([field, value]): [string, Entry[], string] => [
       `${field}: ${JSON.stringify(value)}`,
       withManifest(entries, ({ members }) => Object.assign(members[1]!, { [field]: value })),
-      `its manifest is wrong at /members/1/${field}: `,
+      `its manifest is invalid at /members/1/${field}: `,
     ]),
     ...["yesterday", "2027-13-01T00:00:00.000Z", ""].map((created): [string, Entry[], string] => [
       `created: ${created}`,
       withManifest(entries, (content) => Object.assign(content, { created })),
-      "its manifest is wrong at /created: ",
+      "its manifest is invalid at /created: ",
     ]),
     [
       "a file that its manifest names twice",
@@ -323,7 +324,7 @@ void t.test("an archive that is not whole is refused", async (t) => {
   const zipped = join(dir, "good.tar.gz");
   await writeFile(zipped, gzipSync(bytes));
   const to = empty;
-  // What a restore leaves that was killed, and what a new volume has.
+  // Leftovers of a killed restore, and a folder found on new volumes.
   for (const name of ["restore/media", "lost+found"]) {
     mkdirSync(join(to, name), { recursive: true });
   }
@@ -360,7 +361,7 @@ void t.test("a folder that cannot be restored into is named", async (t) => {
   const archive = join(dir, "good.tar");
   t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
   const to = join(dir, "locked");
-  // A folder where the lock should be: what SQLite then says is not a word of the system's.
+  // A folder instead of the lock file makes SQLite fail with a message that is not a system error.
   mkdirSync(join(to, "restore.lock"), { recursive: true });
   const file = join(dir, "file");
   writeFileSync(file, "");
@@ -399,7 +400,7 @@ void t.test("times that cannot be kept", async (t) => {
   const { dataDir, files } = await furnished(t, 2);
   const dir = join(dataDir, "..");
   const archive = join(dir, "odd.tar");
-  // Before 1970: no archive says so.
+  // Archives cannot represent times before 1970.
   execFileSync("touch", ["-d", "@-100", join(files.root, "pub/demo/0.pdf")]);
   t.equal((await foyer(dataDir, ["backup", archive])).code, 0);
   const to = join(dir, "restored");
@@ -435,7 +436,7 @@ interface Report {
   findings: { subject: string; problem: string }[];
 }
 
-/** What a check finds, in both of its languages. */
+/** Returns the findings of a check, as subjects and problems. */
 async function findings(t: Test, dataDir: string) {
   const json = await foyer(dataDir, ["check", "--json"]);
   const { findings } = JSON.parse(json.stdout) as Report;
@@ -443,11 +444,32 @@ async function findings(t: Test, dataDir: string) {
   return findings.map(({ subject, problem }) => `${subject} ${problem}`);
 }
 
+void t.test("the mail server is asked, too", async (t) => {
+  const { dataDir } = await furnished(t, 0);
+  const mail = await startMailServer(t);
+  const { host } = new URL(mail.url);
+  const checked = async (address: string) => {
+    const env = { SMTP_URL: address, MAIL_FROM: "a@example.org", PUBLIC_URL: "https://a.example" };
+    const { code, stdout } = await foyer(dataDir, ["check", "--json"], env);
+    const [found, ...others] = (JSON.parse(stdout) as Report).findings;
+    t.strictSame([others, code], [[], found ? 1 : 0]);
+    return found && `${found.subject} ${found.problem}`;
+  };
+  t.equal(await checked(`smtp://${host}`), undefined);
+  t.equal(await checked(`smtp://me:pass%40word@${host}`), undefined);
+  const wrong = (await checked(`smtp://me:secret@${host}`)) ?? "";
+  t.match(wrong, /^The mail server refuses the user or the password: /);
+  t.notMatch(wrong, /secret/);
+  await mail.close();
+  t.match(await checked(`smtp://${host}`), /^The mail server does not work: .*ECONNREFUSED/);
+  t.same(mail.begun, [], "nothing is sent");
+});
+
 void t.test("what is well", async (t) => {
   const { dataDir } = await furnished(t, 2);
   t.same(await foyer(dataDir, ["check"]), {
     code: 0,
-    stdout: "All is well: 1 world, 2 rooms, 2 files.\n",
+    stdout: "No findings: 1 world, 2 rooms, 2 files.\n",
     stderr: "",
   });
   t.same(await findings(t, dataDir), []);
@@ -518,7 +540,7 @@ void t.test("what is not", async (t) => {
 void t.test("a damaged database", async (t) => {
   const { dataDir, store } = await furnished(t, 1);
   await store.close();
-  // All but the schema, without which nothing can be checked.
+  // Damages everything except the schema, without which nothing can be checked.
   const db = new Database(join(dataDir, "foyer.db"), { readonly: true });
   const pages = db
     .prepare<[], number>("SELECT pageno FROM dbstat WHERE name != 'sqlite_schema'")
@@ -582,7 +604,7 @@ void t.test("files that are deleted during a backup", async (t) => {
   const made = await backup({ dataDir }, target, (step, done) => {
     if (step.startsWith("Copying") && done === 0) begun++;
     if (!step.startsWith("Writing") || !existsSync(join(files.root, keys[3]!))) return;
-    // At once, as the backup goes on with the files when this returns.
+    // Synchronous, because the backup continues with the files once this callback returns.
     const db = new Database(join(dataDir, "foyer.db"));
     db.prepare("DELETE FROM files WHERE key IN (?, ?)").run(keys[2], keys[3]);
     db.prepare("UPDATE worlds SET file_bytes = ?").run(2 * bytes);
@@ -635,8 +657,8 @@ void t.test("what a backup refuses", async (t) => {
   const target = join(dir, "backup.tar");
   await writeFile(target, "precious");
   const cases: [args: string[], code: number, stderr: RegExp, from?: string][] = [
-    [[target], 1, /^foyer: .*backup\.tar exists already\.\n$/],
-    [[dir], 1, /^foyer: .* exists already\.\n$/],
+    [[target], 1, /^foyer: .*backup\.tar already exists\.\n$/],
+    [[dir], 1, /^foyer: .* already exists\.\n$/],
     [[join(dir, "none/x.tar")], 1, /^foyer: ENOENT.*\n$/],
     [[join(dir, "x.tar")], 1, /^foyer: there is no database in .*none\n$/, join(dir, "none")],
     [[], 2, /missing required argument/],

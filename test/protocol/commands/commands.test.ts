@@ -13,26 +13,26 @@ import { openStoreIn } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
 import { furnished, tarOf } from "./archives.js";
 
-// What holds for every command. A new command needs a row here and nothing else.
+// Requirements for every command. Adding a command only takes a row here.
 
 interface Place {
-  /** Where files are. What a command printed is there as `<name>.json`. */
+  /** The folder for files, including each command's output as `<name>.json`. */
   dir: string;
   user: string;
 }
 
 interface Row {
-  /** As in `foyer help <name>`. */
+  /** The name, as in `foyer help <name>`. */
   name: string;
-  /** Arguments with which it succeeds, after all rows above it. */
+  /** Arguments with which the command succeeds, after all rows above. */
   args: (place: Place) => string[];
-  /** Whether it may make a database where there is none. */
+  /** Whether the command may create a missing database. */
   makes?: boolean;
-  /** Whether it runs until it is stopped. */
+  /** Whether the command runs until it is stopped. */
   stays?: boolean;
-  /** Whether it needs a server that runs; its own tests have one. */
+  /** Whether the command needs a running server, and so is tested elsewhere. */
   served?: boolean;
-  /** Whether it needs no data folder. */
+  /** Whether the command works without a data folder. */
   elsewhere?: boolean;
 }
 
@@ -46,6 +46,11 @@ const rows: Row[] = [
   { name: "world update", args: () => ["demo", "--title", "Other"] },
   { name: "world export", args: () => ["demo"] },
   { name: "world clone", args: () => ["demo", "clone", ...naming("clone.org")] },
+  { name: "invite create", args: () => ["demo", "--email", "ann@example.org"] },
+  { name: "invite list", args: () => ["demo"] },
+  { name: "invite link", args: () => ["demo", "ann@example.org"] },
+  { name: "invite send", args: () => ["demo", "ann@example.org"] },
+  { name: "invite revoke", args: () => ["demo", "ann@example.org"] },
   { name: "token", args: () => ["demo"] },
   { name: "user list", args: () => ["demo"] },
   { name: "user delete", args: ({ user }) => ["demo", user] },
@@ -222,11 +227,11 @@ void t.test("a bad variable stops the start, and is named", async (t) => {
     [{ PORT: "http" }, /^foyer: PORT: Must be a whole number\.\n$/],
     [
       { HOST: "192.0.2.1" },
-      /^foyer: cannot listen at HOST and PORT: .*; not an address of this machine\n$/,
+      /^foyer: cannot listen on HOST and PORT: .*; this machine does not have this address\n$/,
     ],
     [
       { PORT },
-      /^foyer: cannot listen at HOST and PORT: .*address already in use 127\.0\.0\.1:\d+; another process has this port\n$/,
+      /^foyer: cannot listen on HOST and PORT: .*address already in use 127\.0\.0\.1:\d+; another process uses this port\n$/,
     ],
   ];
   const dataDir = testdir(t);
@@ -290,8 +295,8 @@ void t.test("worlds are made, listed, shown and deleted", async (t) => {
   t.equal((await run("world delete a")).code, 2, "not without --yes");
   t.same(await json("world show a"), made);
   t.strictSame(await json("world delete a --yes"), { deleted: "a" });
-  t.match((await run("world delete b --yes")).stdout, /b is deleted/);
-  t.match((await run("world list")).stdout, /no world yet/);
+  t.match((await run("world delete b --yes")).stdout, /Deleted the world b/);
+  t.match((await run("world list")).stdout, /no worlds yet/);
   t.strictSame(await json("world list"), []);
 });
 
@@ -308,7 +313,7 @@ void t.test("a world that no user can reach is opened again", async (t) => {
   const text = await update("--default-rules");
   t.same([text.code, text.stderr], [0, ""]);
   t.match(text.stdout, /^ {2}world\.api +\["admin","api"\]$/m);
-  // A server that caches learns of a command within a second.
+  // A server with a cache sees a command's changes within a second.
   await until(async () => (await status(old)) === 200);
 
   const { secret, ...key } = keyOf("demo");
@@ -320,7 +325,7 @@ void t.test("a world that no user can reach is opened again", async (t) => {
   const change = ["--title", "New", "--domain", "new.org", "--new-key"];
   const { code, stdout } = await update(...change, "--json");
   t.equal(code, 0);
-  // The old key is gone, and all that was cached with it.
+  // The old key is gone, along with everything cached for it.
   await until(async () => (await status(old)) === 401);
   const { value } = (await store.worlds.get("demo"))!;
   t.strictSame(JSON.parse(stdout), value);
@@ -347,7 +352,7 @@ void t.test("a world that no user can reach is opened again", async (t) => {
 });
 
 void t.test("a token says what it was asked to", async (t) => {
-  // Two keys: the first one signs.
+  // The first of several keys signs.
   const { call, command, dataDir } = await startServer(t, {
     worlds: [demo({ config: { JWT_secrets: [keyOf("demo"), keyOf("x")] } })],
   });
@@ -418,10 +423,10 @@ void t.test("a token says what it was asked to", async (t) => {
   t.match(await at({}, "other"), { code: 2, stderr: /console, event/ });
 });
 
-/** A color, a line, a column, a control sequence of one byte, and text turned round. */
+/** A color, a newline, a tab, a single-byte control sequence, and reversed text. */
 const EVIL = "a\u001b[31m\nforged\tevil.org\u009b2J\u202eb\u061c";
 
-/** What a terminal obeys, but for the newlines of lines and the tabs of cells. */
+/** Characters that control a terminal, except newlines between lines and tabs between cells. */
 const OBEYED =
   // oxlint-disable-next-line no-control-regex -- they are what it is about
   /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/;

@@ -11,7 +11,7 @@ import { testdir } from "../../support/testdir.js";
 
 const WORLD = "demo";
 
-/** Enters users whose names spreadsheets would take for formulas. */
+/** Creates users whose names spreadsheets would interpret as formulas. */
 const enter = (store: Store, ...names: string[]) =>
   Promise.all(
     names.map((tokenId) => {
@@ -20,7 +20,7 @@ const enter = (store: Store, ...names: string[]) =>
     }),
   );
 
-/** A folder with a world in which there was some chat. */
+/** Creates a data folder with a world that contains chat messages. */
 async function chatted(t: Test) {
   const dataDir = join(testdir(t), "data");
   const store = await openStoreIn(t, dataDir);
@@ -139,7 +139,7 @@ void t.test("the messages of a user are erased", async (t) => {
     foyer(dataDir, ["user", "delete", WORLD, id, "--messages", ...more]);
   t.same(await remove(ada.id), {
     code: 0,
-    stdout: `The user ${ada.id} is erased, with the content of 5 messages.\n`,
+    stdout: `Erased the user ${ada.id} and the content of 5 messages.\n`,
     stderr: "",
   });
   t.equal((await store.users.get(WORLD, ada.id))?.deleted, true);
@@ -152,10 +152,10 @@ void t.test("the messages of a user are erased", async (t) => {
   t.strictSame(JSON.parse(again.stdout), { deleted: ada.id, messages: 0 });
   t.match(await remove(gone.id), {
     code: 0,
-    stdout: `The user ${gone.id} is erased, with the content of 1 message.\n`,
+    stdout: `Erased the user ${gone.id} and the content of 1 message.\n`,
   });
   const kept = await foyer(dataDir, ["user", "delete", WORLD, bob.id]);
-  t.equal(kept.stdout, `The user ${bob.id} is erased.\n`);
+  t.equal(kept.stdout, `Erased the user ${bob.id}.\n`);
   t.match(await remove("none"), { code: 1, stderr: /no such user/ });
   t.match(await foyer(dataDir, ["user", "delete", "none", ada.id, "--messages"]), {
     code: 1,
@@ -170,7 +170,7 @@ void t.test("the messages of a user are erased", async (t) => {
   t.match(await foyer(dataDir, ["check"]), { code: 0 });
 });
 
-/** A folder with a world with a question and votes. */
+/** Creates a data folder with a world that contains a question and votes. */
 async function voted(t: Test) {
   const dataDir = join(testdir(t), "data");
   const store = await openStoreIn(t, dataDir);
@@ -205,9 +205,9 @@ async function voted(t: Test) {
   const closed = await polls.create(WORLD, main, draft);
   for (const { id, options } of [open, closed]) {
     const [red, blue] = options;
-    await polls.vote(WORLD, main, id, ada, [red!.id]);
-    await polls.vote(WORLD, main, id, bob, [blue!.id]);
-    await polls.vote(WORLD, main, id, gone, [blue!.id]);
+    await polls.vote(WORLD, main, id, ada, { options: [red!.id] });
+    await polls.vote(WORLD, main, id, bob, { options: [blue!.id] });
+    await polls.vote(WORLD, main, id, gone, { options: [blue!.id] });
   }
   await polls.update(WORLD, main, closed.id, { state: "closed" }, ada);
   const left = { options: [{ id: closed.options[0]!.id, order: 5 }] };
@@ -274,12 +274,12 @@ void t.test("the results of polls are printed", async (t) => {
   const which = (id: string, state: string, { timestamp }: typeof open) =>
     `${id},${main},Main,"Which, then?",${state},choice,false,${new Date(timestamp).toISOString()}`;
   t.strictSame(csv.stdout.split("\r\n"), [
-    "id,room_id,room,content,state,poll_type,is_pinned,timestamp,option_id,option,order,votes",
-    `${which(open.id, "open", open)},${red!.id},'@red,1,1`,
-    `${which(open.id, "open", open)},${blue!.id},blue,2,2`,
-    `${which(closed.id, "closed", closed)},${closed.options[0]!.id},'@red,5,1`,
-    `${which(closed.id, "closed", closed)},${closed.options[1]!.id},,,2`,
-    `${empty.id},${quiet},Quiet,Empty?,draft,multi,false,${last.timestamp},,,,`,
+    "id,room_id,room,content,state,poll_type,is_pinned,timestamp,option_id,option,order,votes,points,correct",
+    `${which(open.id, "open", open)},${red!.id},'@red,1,1,,`,
+    `${which(open.id, "open", open)},${blue!.id},blue,2,2,,`,
+    `${which(closed.id, "closed", closed)},${closed.options[0]!.id},'@red,5,1,,`,
+    `${which(closed.id, "closed", closed)},${closed.options[1]!.id},,,2,,`,
+    `${empty.id},${quiet},Quiet,Empty?,draft,multi,false,${last.timestamp},,,,,,`,
     "",
   ]);
 });
@@ -333,7 +333,7 @@ void t.test("questions are printed with their votes", async (t) => {
     ].join("\r\n"),
   );
 
-  // More than are read at once.
+  // More than a single read returns.
   for (let i = 0; i < 120; i++) {
     const draft = { sender: ada, content: `${i}`, state: "visible" } as const;
     await store.questions.create(WORLD, main, draft);
@@ -347,11 +347,11 @@ void t.test("questions are printed with their votes", async (t) => {
 
 void t.test("a value that cannot be printed is reported", async (t) => {
   const { dataDir, store } = await voted(t);
-  // chat.test.ts has what is said of rooms and formats.
+  // chat.test.ts covers the errors about rooms and formats.
   const cases: [args: string[], code: number, stderr: RegExp][] = [
     [[WORLD, "--room", "main"], 1, /There is no room main in demo/],
     [["none"], 1, /There is no world none/],
-    [[WORLD, "--format", "csv", "--json"], 2, /--json is no CSV/],
+    [[WORLD, "--format", "csv", "--json"], 2, /--json and --format csv exclude each other/],
   ];
   await store.worlds.create(worldOf("empty"));
   for (const kind of ["poll", "question"]) {
@@ -370,7 +370,7 @@ const keyOf = (world: string, id: string) => `pub/${world}/${id}.secret-${id.sli
 
 type Uploader = Parameters<Store["files"]["add"]>[1];
 
-/** A folder with three worlds, and files with bytes. */
+/** Creates a data folder with three worlds and some files. */
 async function dataOf(t: Test, files: [world: string, id: string, uploader: Uploader][]) {
   const dataDir = testdir(t);
   const engines = await openIn(t, dataDir);
@@ -415,7 +415,7 @@ void t.test("files are listed, shown and deleted", async (t) => {
   t.match(JSON.parse(shown.stdout), { ...files[1], is_there: true });
   const described = await run("show", "demo", idOf(1));
   t.match(described.stdout, path);
-  t.match(described.stdout, /Bytes +there/);
+  t.match(described.stdout, /Bytes +present/);
 
   await engines.files.remove(keyOf("demo", idOf(2)));
   await engines.close();
@@ -447,7 +447,7 @@ void t.test("files are listed, shown and deleted", async (t) => {
     "not a byte is left of its key",
   );
   const lost = await run("delete", "demo", idOf(2), "--yes");
-  t.equal(lost.stdout, `The file ${idOf(2)} is deleted.\n`, "without bytes");
+  t.equal(lost.stdout, `Deleted the file ${idOf(2)}.\n`, "without bytes");
   const check = await foyer(dataDir, ["check"]);
   t.equal(check.code, 0, check.stdout);
 });
@@ -484,7 +484,7 @@ const uploaders = (world: string): Uploader[] => [
   { clientId: `guest-of-${world}`, traits: new Set() },
 ];
 
-/** Two worlds, each with a user, a guest and their files. */
+/** Creates two worlds, each with a user, a guest and their files. */
 const peopled = (t: Test) =>
   dataOf(
     t,

@@ -14,7 +14,7 @@ import { openIn } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
 import { entriesOf, type Entry, tarOf } from "./archives.js";
 
-/** Gives a world what only the live layer makes. */
+/** Adds data to a world that only the live layer creates. */
 async function furnishLive(store: Store, world: string): Promise<void> {
   const { value } = await store.rooms.open(world, { name: "live" });
   await store.rooms.update(world, value.id, {
@@ -71,7 +71,7 @@ void t.test("a world moves to another server", async (t) => {
     const imported = await foyer(next.dataDir, ["world", "import", "-"], {}, document.stdout);
     t.same(imported, {
       code: 0,
-      stdout: "The world demo is at demo.example.org, with 5 rooms, 3 users, 1 announcement.\n",
+      stdout: "Created the world demo at demo.example.org with 5 rooms, 3 users, 1 announcement.\n",
       stderr: "",
     });
     const list = "/api/v1/worlds/demo/rooms/";
@@ -104,7 +104,7 @@ void t.test("a world moves to another server", async (t) => {
     t.same(trial, {
       code: 0,
       stdout:
-        "It would create the world demo at demo.example.org with 5 rooms, 3 users, 1 announcement. Nothing was written.\n",
+        "This would create the world demo at demo.example.org with 5 rooms, 3 users, 1 announcement. Nothing was written.\n",
       stderr: "",
     });
     const { stdout } = await foyer(dataDir, [...args, "--json"]);
@@ -241,7 +241,7 @@ void t.test("a world moves with its files", async (t) => {
     stderr: "",
     stdout: `${archive} holds the world demo and 2 files.\n`,
   });
-  t.match(await foyer(from, exporting), { code: 1, stderr: /exists already/ });
+  t.match(await foyer(from, exporting), { code: 1, stderr: /already exists/ });
   await t.rejects(readdir(killed), "what a killed process left is removed");
   t.same(
     (await readdir(dir)).filter((name) => name.startsWith("demo")),
@@ -277,16 +277,16 @@ void t.test("a world moves with its files", async (t) => {
       tarOf([one, two, edited(KEYS[0]!, "pub/demo/../../x.secret-00010.pdf")]),
       /files\.key: Is of no file/,
     ],
-    ["a strange entry", tarOf([{ ...one, path: "../x" }, two, last]), /\.\.\/x is strange/],
+    ["a strange entry", tarOf([{ ...one, path: "../x" }, two, last]), /\.\.\/x is unexpected/],
     [
       "a link",
       tarOf([{ ...one, type: "SymbolicLink", linkpath: "/etc" }, two, last]),
-      /is strange/,
+      /is unexpected/,
     ],
     ["a file twice", tarOf([one, one, two, last]), /occurs twice/],
     ["cut off", tarOf([one, two]), /has no world\.json/],
     ["torn", tarOf(entries).subarray(0, 700), /foyer: /],
-    ["a document twice", tarOf([...entries, last]), /is strange/],
+    ["a document twice", tarOf([...entries, last]), /is unexpected/],
   ];
   for (const [name, tar, stderr] of cases) {
     const file = join(dir, "bad");
@@ -317,7 +317,7 @@ void t.test("a world moves with its files", async (t) => {
   t.match(await importing(archive), { code: 1, stderr: /id demo is taken/ });
   t.ok(await next.files.open(KEYS[0]!), "the files of the world stay");
 
-  // A file that is deleted or damaged is left out of the next export.
+  // Exports omit files that are deleted or damaged.
   await store.files.delete("demo", "a");
   await files.remove(KEYS[0]!);
   await files.remove(KEYS[1]!);
@@ -359,7 +359,7 @@ void t.test("two imports of one archive take nothing from each other", async (t)
       await file.close();
     }
   };
-  /** A store on which something happens when an import begins to make its world. */
+  /** Returns a store that calls `begin` right before an import creates its world. */
   const storeWith = (begin: () => Promise<unknown>) => {
     const value = async (...args: Parameters<Store["worlds"]["import"]>) => {
       if (!args[1]?.dryRun) await begin();
@@ -386,7 +386,7 @@ void t.test("two imports of one archive take nothing from each other", async (t)
   await importInto(storeWith(removes));
   await all("the other one has failed and removed them");
 
-  // Once the world exists, an import cannot be repeated, so it does not give up at once.
+  // Once the world exists, an import cannot be repeated, so it retries before it gives up.
   let failures = 0;
   const unreliable = Object.create(files, {
     put: { value: files.put.bind(files) },

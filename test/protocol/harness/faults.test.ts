@@ -15,12 +15,12 @@ import { embedded, shared } from "../../support/shared.js";
 import { Faults, type Kind, kinds } from "./faulty-store.js";
 import { LocalServer } from "./local-server.js";
 
-// Each call of the store fails once: those that a row causes in its command and in all listeners
-// to its writes, and those that no command waits for, at logins, by timers, and in periodic reads
-// of a process. Then
-// - no audience gets a push that is not for it, and no other connection ends,
-// - a command that is answered with `server.unavailable` has changed nothing,
-// - late pushes arrive: in the end, all audiences have the state of a new login.
+// Each store call fails once: the calls that a row causes in its command and in all listeners to
+// its writes, and the calls that no command waits for, at logins, in timers, and in periodic reads.
+// Then
+// - no audience receives a push that is not meant for it, and no other connection ends,
+// - a command answered with `server.unavailable` has changed nothing,
+// - late pushes arrive: eventually, every audience has the state of a new login.
 
 const options = embedded("wraps SQLite");
 const faults = new Faults();
@@ -29,20 +29,19 @@ const server = shared ? undefined! : await LocalServer.open(t, faults);
 const AT_ONCE = 8;
 const wanted = process.env.ROW ?? "";
 /**
- * Otherwise each call fails for one row of a module, and for each row that ends connections, in
- * one way.
+ * By default, each call fails in one manner only, for one row of a module and for every row that
+ * ends connections.
  */
 const inAllWays = process.env.FAULTS === "all";
 
 /**
- * Whether a fault is by design: a listener that throws something else than an error of
- * the store has a bug, which a repetition would only repeat. Its push is lost, and the log
- * has the error. Changes of rights are repeated in any case.
+ * Returns whether a fault is by design. A listener that throws anything but a store error has a
+ * bug, which a retry would only repeat: its push is lost, and the error is logged. Changes of
+ * rights are always retried.
  */
 const isByDesign = (kind: Kind, fault: string): boolean =>
   kind === "throw" && fault.startsWith("(done)") && !fault.endsWith(" is not ended");
 
-/** The audiences. */
 const CAST: readonly Audience[] = [
   "me",
   "second",
@@ -53,10 +52,10 @@ const CAST: readonly Audience[] = [
   "outsider",
 ];
 
-/** How often a run looks for late pushes; in between, it waits until all is settled. */
-const PATIENCE = 8;
+/** How often a run checks for late pushes; in between, it waits until everything has settled. */
+const MAX_CHECKS = 8;
 
-/** Pushes of the present state, which any audience may get. */
+/** Pushes of the current state, which any audience may receive. */
 const RENEWING = [
   "world.updated",
   "world.user_count_change",
@@ -68,15 +67,18 @@ const RENEWING = [
 
 const VIEWERS = ["room.viewer.added", "room.viewer.removed"];
 
-/** The answers that say that nothing was done. */
+/** Responses which mean that nothing has changed. */
 const NOT_DONE = ["server.unavailable"];
-/** The server ends the connection instead of an answer. */
+/** The server closed the connection instead of responding. */
 const ENDED = "ended";
-/** The code that stands for a 500 of REST. */
+/** Stands for status 500 of the REST API. */
 const FAILED = "failed";
 const IN_DOUBT = ["server.doubtful", ENDED];
 
-/** Runs a row while the n-th call of the store fails. @returns the calls, up to that one. */
+/**
+ * Runs a row while the n-th store call fails.
+ * @returns the calls, up to the failed one.
+ */
 async function runWithFault(
   [name, row]: readonly [string, Row],
   n: number,
@@ -109,7 +111,7 @@ class FaultRun {
   readonly #ending: ReadonlySet<Audience>;
   /** The state of each connection before the row. */
   readonly #before = new Map<Audience, unknown>();
-  /** The code of the answer; empty for a success. */
+  /** The response's error code; empty on success. */
   #answer = "";
 
   constructor(stage: Stage, name: string, row: Row) {
@@ -127,14 +129,13 @@ class FaultRun {
     }
   }
 
-  /** Runs the action of the row. */
   async act(): Promise<void> {
     const row = this.#row;
     if ("act" in row) await row.act(this.#stage).catch(this.#noteCode);
     else await this.#command();
   }
 
-  /** Waits for all that follows at once. */
+  /** Waits for all immediate effects. */
   settled(): Promise<void> {
     return this.#seats.settled();
   }
@@ -168,17 +169,17 @@ class FaultRun {
       this.faults.push(`me: the answer is ${this.#answer}`);
     }
     if (this.#answer === ENDED) await this.#seats.of("me").client.closed;
-    // Whoever is refused after entering a room was seen there for a moment.
+    // A user whose entry failed midway was briefly visible in the room.
     const allowed = this.#answer === "" ? [] : VIEWERS;
     await Promise.all(CAST.map((name) => this.#receive(name, allowed)));
     await this.#expectUnchanged();
     await Promise.all(CAST.map((name) => this.#settle(name)));
   }
 
-  /** Takes the frames of an audience, and notes those that it may not get. */
+  /** Reads an audience's frames, and records those that it may not receive. */
   async #receive(name: Audience, allowed: readonly string[]): Promise<void> {
     const { client, mirror } = this.#seats.of(name);
-    // It may end while it is asked.
+    // The connection may close during the call.
     const frames = await client.all().catch(() => client.rest());
     const expected = (this.#row.pushes ?? [])
       .filter(([, to]) => audienceOf(to).has(name))
@@ -191,12 +192,12 @@ class FaultRun {
     }
   }
 
-  /** Waits until an audience has the state that a new connection gets, or its connection ends. */
+  /** Waits until an audience has the state of a new connection, or its connection ends. */
   async #settle(name: Audience): Promise<void> {
     const { client } = this.#seats.of(name);
     const ends = this.#ending.has(name) && this.#answer === "";
     let found: string[] = [];
-    for (let i = 0; i < PATIENCE; i++) {
+    for (let i = 0; i < MAX_CHECKS; i++) {
       if (i > 0) await this.settled();
       if (!client.isOpen) {
         const isCause = name === "me" && this.#answer !== "";
@@ -205,7 +206,7 @@ class FaultRun {
         if (!mayEnd && !isCause) this.#note(name, "is ended");
         return;
       }
-      // New connections of others enter the room meanwhile.
+      // In the meantime, new connections of other audiences enter the room.
       await this.#receive(name, VIEWERS);
       found = ends
         ? ["is not ended"]
@@ -224,14 +225,14 @@ class FaultRun {
     const { client, mirror } = await this.#seats.seat(name);
     client.close();
     const gap = this.#row.unaware?.[name]?.of;
-    // The caller of a command in doubt has to look for its result.
+    // After a doubtful command, the caller has to check for its result.
     if (name === "me" && IN_DOUBT.includes(this.#answer)) return [];
     return this.#seats
       .behind(name, mirror!)
       .flatMap(([part, found]) => (part === gap ? [] : found));
   }
 
-  /** A command that says that nothing was done has done nothing. */
+  /** Checks that a command reported as not done has changed nothing. */
   async #expectUnchanged(): Promise<void> {
     if (!NOT_DONE.includes(this.#answer)) return;
     for (const name of ["neighbor", "moderator"] as const) {
@@ -254,7 +255,7 @@ void t.test("each call of the store fails once", options, async (t) => {
   const limit = pLimit(AT_ONCE);
   const all = Object.entries(rows).filter(([name]) => name.startsWith(wanted));
   let runs = 0;
-  /** The calls that have failed for a row of each module. */
+  /** The calls that have already failed for a row of each module. */
   const done = new Set<string>();
   await Promise.all(
     all.map(([name, row]) =>
@@ -276,7 +277,8 @@ void t.test("each call of the store fails once", options, async (t) => {
           const key = `${module} ${call} ${isFirst}`;
           const way = kinds[(done.size + n) % kinds.length]!;
           const ways = inAllWays ? kinds : [way];
-          // A read that another row makes for its answer takes away a right here.
+          // Rows that end connections always run: a read that merely fetches a response elsewhere
+          // may revoke a right here.
           const isOther = row.ends === undefined && done.has(key);
           if (isOther && !inAllWays) continue;
           done.add(key);
@@ -289,10 +291,10 @@ void t.test("each call of the store fails once", options, async (t) => {
   t.comment(`${runs} runs`);
 });
 
-/** More calls than a login makes. */
+/** An upper bound for the number of calls that a login makes. */
 const MOST = 40;
 
-/** A world with its users, before any of them connects. */
+/** Creates a world with its users, none of whom is connected yet. */
 async function furnished(): Promise<Stage> {
   const stage = await server.stage();
   await stage.furnish();
@@ -327,7 +329,7 @@ void t.test("a mark that cannot be written is written later", options, async (t)
 });
 
 void t.test("an announcement ends in spite of a failed read", options, async (t) => {
-  // A listener that throws something else has a bug, which a repetition would only repeat.
+  // A listener that throws anything but a store error has a bug, so it is not retried.
   const repeated = kinds.filter((kind) => kind !== "throw");
   await Promise.all(
     repeated.map(async (kind) => {
@@ -393,14 +395,17 @@ void t.test("a login whose n-th call fails", options, async (t) => {
   }
 });
 
-/** A message without an event in this process. */
+/** Writes a message without an event in this process. */
 async function written({ world, room, ids }: Stage, dataDir: string, body: string): Promise<void> {
   const store = openSqliteStore(dataDir);
   await store.chat.send(world, room, { sender: ids.moderator, content: { type: "text", body } });
   await store.close();
 }
 
-/** Logs in. @returns the code of the error; empty if there is none. */
+/**
+ * Logs in.
+ * @returns the client and the error code, which is empty on success.
+ */
 async function attempt(stage: Stage) {
   const client = await stage.server.connect(stage.world, 0);
   const token = stage.tokenOf("outsider");
@@ -409,7 +414,7 @@ async function attempt(stage: Stage) {
   return { client, code };
 }
 
-/** A client that is logged in gets the next change. */
+/** Checks that a logged-in client receives the next change. */
 async function hears(t: Test, { world }: Stage, client: Client, what: string): Promise<void> {
   const title = `After ${what}`;
   await server.node.store.worlds.update(world, { title });

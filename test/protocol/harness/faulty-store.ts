@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { type Store, StoreError } from "../../../db/contract/store.js";
 
 /**
- * How a call fails: `doubtful` after the write was made, and `lost` before; the caller sees
- * no difference between these two.
+ * How a call fails: `doubtful` after the write was committed, and `lost` before it; the caller
+ * cannot distinguish the two.
  */
 export const kinds = ["busy", "throw", "doubtful", "unusable", "lost"] as const;
 export type Kind = (typeof kinds)[number];
@@ -32,6 +32,10 @@ const READS = [
   "deliveries",
   "since",
   "isMember",
+  "standing",
+  "takenUids",
+  "byUser",
+  "byEmail",
   "members",
   "memberships",
   "unread",
@@ -42,51 +46,53 @@ const READS = [
 ];
 
 interface Plan {
-  /** How many calls succeed before one fails. */
+  /** The number of calls that still succeed before one fails. */
   left: number;
   kind: Kind;
-  /** The only call that counts; all by default. */
+  /** The only method whose calls count; defaults to all. */
   only?: string | undefined;
-  /** The call that failed. */
   failed?: string;
-  /** The calls that count, up to that one. */
+  /** The counted calls, up to the failed one. */
   readonly calls: string[];
 }
 
 type Method = (...args: unknown[]) => Promise<unknown>;
 
-/** Lets one call of a store fail, chosen by its world and its number. */
+/** Makes one call of a store fail, chosen by its world and number. */
 export class Faults {
   readonly #plans = new Map<string, Plan>();
   readonly #exempt = new AsyncLocalStorage<true>();
 
-  /** Runs calls of the test itself, none of which fails. */
+  /** Runs the test's own calls, none of which fail. */
   exempt<T>(act: () => Promise<T>): Promise<T> {
     return this.#exempt.run(true, act);
   }
 
   /**
-   * The n-th call for a world fails that comes from now on, counted from 0.
+   * Makes the n-th call for a world from now on fail, counted from 0.
    * @param world `*` stands for calls that concern all worlds.
-   * @param only the name of the calls that count, such as `rooms.get`.
+   * @param only the method whose calls count, such as `rooms.get`.
    */
   arm(world: string, n: number, kind: Kind, only?: string): void {
     this.#plans.set(world, { left: n, kind, only, calls: [] });
   }
 
-  /** Whether the planned call has failed. */
+  /** Returns whether the planned call has failed. */
   hasFailed(world: string): boolean {
     return this.#plans.get(world)?.failed !== undefined;
   }
 
-  /** @returns the calls that came, and the one that failed; undefined if none did. */
+  /**
+   * Cancels the plan for a world.
+   * @returns the counted calls, and the one that failed; `failed` is undefined if none did.
+   */
   disarm(world: string): Pick<Plan, "failed" | "calls"> {
     const { failed, calls = [] } = this.#plans.get(world) ?? {};
     this.#plans.delete(world);
     return { calls, ...(failed !== undefined && { failed }) };
   }
 
-  /** A store whose calls fail as planned. */
+  /** Wraps a store so that its calls fail as planned. */
   wrap(store: Store): Store {
     const parts = Object.entries(store).map(([name, part]) =>
       typeof part === "object"
@@ -125,7 +131,7 @@ export class Faults {
   }
 }
 
-/** The worlds that a call is about; none if it concerns all. */
+/** Returns the worlds that a call concerns; empty if it concerns all. */
 function worldsOf([first]: unknown[]): string[] {
   if (typeof first === "string") return [first];
   const marks = Array.isArray(first) ? (first as { world: string }[]) : [];

@@ -7,16 +7,17 @@ import type { Entry } from "../../../db/log/entries.js";
 import { commands, pushes } from "../../../schemas/live/index.js";
 import { LocalServer } from "./local-server.js";
 
-// docs/conformance.md says how to add a row.
+// docs/conformance.md explains how to add a row.
 
-/** How many rows run at a time: most of them wait for most of the time. */
+/** The number of rows that run concurrently; most rows spend their time waiting. */
 const AT_ONCE = 12;
 
 /**
- * Pushes that no row has: at a login, and to connections that ask for changes.
- * `test/protocol/live/world-changes.test.ts` compares those with a fresh login.
+ * Pushes not covered by rows: those at a login, and those to connections that request changes.
+ * `test/protocol/live/world-changes.test.ts` compares the changes of a world with a fresh login, and
+ * `test/protocol/people/guests.test.ts` lets guests wait.
  */
-const OTHERS = ["authenticated", "world.changed"];
+const OTHERS = ["authenticated", "world.changed", "guest.waiting"];
 
 const wanted = process.env.ROW ?? "";
 
@@ -31,7 +32,7 @@ void t.test("each command and each push has a row", async (t) => {
   t.same(unseen, [], "pushes without a row");
 });
 
-/** The commands that appended entries, and the entries that do not name the caller. */
+/** The commands that appended entries, and the entries whose author is not the caller. */
 const appending = new Set<string>();
 const strange: string[] = [];
 
@@ -72,7 +73,7 @@ void t.test("rows", async (t) => {
 const isBy = ({ by }: Entry, user: string): boolean =>
   by.kind === "users" ? !by.user : by.kind === "user" && by.user === user;
 
-// test/protocol/routes/refusals.test.ts does the same for routes.
+// test/protocol/routes/refusals.test.ts checks the same for routes.
 void t.test("the author of what a command appends is its user", async (t) => {
   t.same(strange, []);
   if (wanted === "") t.ok(appending.size > 30, `${appending.size} commands append`);

@@ -10,15 +10,15 @@ import { commonErrors, liveErrors } from "../../../schemas/live/errors.js";
 import { type CommandName, commands, pushes } from "../../../schemas/live/index.js";
 import { startServer } from "../../support/server.js";
 
-// The documents of the build, by the official schema of AsyncAPI and by the rules of a linter
-// for OpenAPI. That a server serves them is tested beside their contents.
+// Checks the generated documents with the official AsyncAPI schema and an OpenAPI linter. Other
+// tests check that a server serves them.
 
 type Json = Record<string, unknown>;
 
 const read = async (name: string) =>
   JSON.parse(await readFile(`dist/documents/${name}.json`, "utf8")) as Json;
 
-/** What the linter says about an OpenAPI document, with its advice. */
+/** Returns the linter's findings in an OpenAPI document, including its recommendations. */
 async function faultsOfOpenApi(document: Json): Promise<string[]> {
   const config = await createConfig({ extends: ["recommended"] });
   const source = JSON.stringify(document);
@@ -30,12 +30,12 @@ void t.test("the document of HTTP is valid", async (t) => {
   t.same(await faultsOfOpenApi(await read("openapi")), []);
 });
 
-// The official schema contains its own meta schema.
+// The official schema embeds its own meta-schema.
 const ajv = new Ajv({ strict: false, meta: false, validateSchema: false });
 addFormats.default(ajv);
 const isAsyncApi = ajv.compile(specs.schemas["3.0.0"]);
 
-/** What is wrong with an AsyncAPI document: by its schema, and references to nothing. */
+/** Returns the faults of an AsyncAPI document: schema violations and dangling references. */
 function faultsOfAsyncApi(document: Json): string[] {
   isAsyncApi(document);
   const faults = (isAsyncApi.errors ?? []).map(
@@ -142,11 +142,11 @@ void t.test("every command and push is in it", async (t) => {
   ]);
 });
 
-// The tables of docs/live.md.
+// Checks the tables in docs/live.md.
 
 const page = readFileSync(new URL("../../../../docs/live.md", import.meta.url), "utf8");
 
-/** The cells of the table of a section, without its head. */
+/** Returns the cells of a section's table, without its header. */
 function tableOf(section: string): string[][] {
   const [text = ""] = page.split(`\n## ${section}\n`)[1]!.split("\n## ", 1);
   return [...text.matchAll(/^\| (.+) \|$/gm)]
@@ -167,7 +167,7 @@ void t.test("docs/live.md has every code, in the words of the code", async (t) =
 void t.test("docs/live.md has every push", async (t) => {
   const named = tableOf("Pushes").flatMap(([cell = ""]) => {
     const names = [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
-    // `.removed` continues the name before it.
+    // `.removed` abbreviates a name: its prefix is that of the first name in the cell.
     return names.map((name) =>
       name.startsWith(".") ? names[0]!.slice(0, names[0]!.lastIndexOf(".")) + name : name,
     );

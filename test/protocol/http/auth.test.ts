@@ -26,7 +26,7 @@ const key = keyOf("demo");
 
 const now = () => Date.now() / 1000;
 
-/** Good claims of an administrator, with some of them different or left out. */
+/** Returns valid claims of an administrator, with some changed or removed. */
 const claims = (changes: Record<string, unknown> = {}) => ({
   iss: key.issuer,
   aud: key.audience,
@@ -38,7 +38,7 @@ const claims = (changes: Record<string, unknown> = {}) => ({
 const encode = (part: unknown) =>
   Buffer.from(typeof part === "string" ? part : JSON.stringify(part)).toString("base64url");
 
-/** A token as no library would sign it. */
+/** Returns a token that no library would sign. */
 function forge(
   payload: unknown,
   header: unknown = { alg: "HS256", typ: "JWT" },
@@ -49,13 +49,12 @@ function forge(
   return `Bearer ${text}.${createHmac(digest, secret).update(text).digest("base64url")}`;
 }
 
-/** A token with one more claim, as JSON text that no library would write. */
+/** Returns a token with an additional claim, as JSON that no serializer would produce. */
 const claiming = (json: string) => forge(`${JSON.stringify(claims()).slice(0, -1)},${json}}`);
 
-/** An object in an object, so many levels of them. */
 const nested = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${"}".repeat(levels - 1)}`;
 
-/** What is no authentication: header and token by what is wrong with them. */
+/** Invalid credentials, named by what is wrong with them. */
 const refused: [name: string, as: string | undefined, detail: RegExp][] = [
   ["no header", undefined, /^Authentication credentials were not provided/],
   ["an empty header", "", /^The header must read/],
@@ -113,7 +112,7 @@ const refused: [name: string, as: string | undefined, detail: RegExp][] = [
   ["an nbf that is text", forge(claims({ nbf: "0" })), /nbf/],
   ["an iat that is text", forge(claims({ iat: "0" })), /iat/],
   ["expired", forge(claims({ exp: now() - 1 })), /expired/],
-  // It is made when all tests of the folder are loaded, and may be used a minute later.
+  // The token is created when the test file is loaded, and may be used a minute later.
   ["not valid yet", forge(claims({ nbf: now() + 1800 })), /not|active/],
   ["traits that are text", forge(claims({ traits: "admin" })), /traits/],
   ["traits that are numbers", forge(claims({ traits: [1] })), /traits/],
@@ -157,7 +156,7 @@ void t.test("failed authentication", async (t) => {
     t.equal(got.headers["www-authenticate"], "Bearer", name);
     t.match(got.body, { detail, code: "unauthenticated" }, name);
     t.strictSame(Object.keys(got.body as object), ["detail", "code"], name);
-    // Once more: the outcome is no other when the token has been seen before.
+    // The outcome is the same for a token that has been seen before.
     const again = await call({ url, as });
     t.equal(again.text, got.text, name);
   }
@@ -167,7 +166,7 @@ void t.test("what a token may claim", async (t) => {
   const { call } = await startServer(t, { worlds: [worldOf("demo"), worldOf("other")] });
   const least = claims({ traits: undefined });
   const hs256 = { alg: "HS256" };
-  /** More text in the claims, which `exp` or `traits` lack. */
+  /** Adds raw JSON to claims that omit `exp` or `traits`. */
   const withText = (claims: object, json: string) =>
     forge(`${JSON.stringify(claims).slice(0, -1)},${json}}`);
   const elsewhere = { ...hs256, jku: "http://127.0.0.1:1/", x5u: "x", kid: "' OR 1" };
@@ -404,8 +403,8 @@ void t.test("a token that was refused holds once its key does", async (t) => {
   ];
   for (const [name, run, expected] of steps) {
     await run();
-    // Writes of another process are seen from the next turn on; on the shared engines,
-    // once a node gets the entry.
+    // Another process's writes become visible in the next turn of the event loop, or on shared
+    // engines once the node receives the entry.
     await setImmediate();
     if (shared) await until(async () => (await status()) === expected);
     t.strictSame([await status(), await status()], [expected, expected], name);

@@ -9,7 +9,7 @@ const as = admin("demo");
 const world = "/api/v1/worlds/demo/";
 const rooms = `${world}rooms/`;
 
-/** JSON of a world's config with something in it, as text no serializer would write. */
+/** Returns the JSON of a world's config with arbitrary content, which no serializer would produce. */
 const config = (inner: string) => `{"config":{"a":${inner}}}`;
 const nested = (levels: number, open = "[", close = "]") =>
   open.repeat(levels) + close.repeat(levels);
@@ -19,10 +19,13 @@ void t.test("JSON that is out to harm", async (t) => {
   const before = (await call({ url: world, as })).body;
   const nul = ["Must be free of NUL characters."];
   const surrogate = ["Must be free of unpaired surrogates."];
-  const deep = ["May not be nested more than 100 levels deep."];
+  const deep = ["May be nested at most 100 levels deep."];
   const number = ["Must be a number that fits in 64 bits."];
   const notJson = { detail: /not valid/, code: "invalid_json" };
-  const forbiddenName = { detail: /not valid JSON, or has a name/, code: "invalid_json" };
+  const forbiddenName = {
+    detail: /not valid JSON, or contains a forbidden name/,
+    code: "invalid_json",
+  };
 
   const cases: [name: string, body: string | Buffer, answer: object][] = [
     ["a NUL", '{"title":"a\\u0000b"}', { title: nul }],
@@ -30,7 +33,7 @@ void t.test("JSON that is out to harm", async (t) => {
     [
       "a NUL in a name",
       config('{"\\u0000":1}'),
-      { "config.a": ["Names in it must be free of NUL characters."] },
+      { "config.a": ["Its names must be free of NUL characters."] },
     ],
     ["a raw NUL", '{"title":"a\0b"}', notJson],
     ["half a surrogate pair", '{"title":"\\ud83c"}', { title: surrogate }],
@@ -39,14 +42,14 @@ void t.test("JSON that is out to harm", async (t) => {
     [
       "half a pair in a name",
       config('{"\\ud83c":1}'),
-      { "config.a": ["Names in it must be free of unpaired surrogates."] },
+      { "config.a": ["Its names must be free of unpaired surrogates."] },
     ],
     [
       "half a pair in an unknown field",
       '{"\\ud83c":1}',
       {
         "\ud83c": ["Unknown field."],
-        non_field_errors: ["Names in it must be free of unpaired surrogates."],
+        non_field_errors: ["Its names must be free of unpaired surrogates."],
       },
     ],
     [
@@ -130,12 +133,12 @@ void t.test("what is odd and no harm reads back as it was sent", async (t) => {
     ["what a schema means", { type: "object", required: ["x"], $id: "x" }],
   ];
   for (const [name, value] of values) {
-    // In a config, and beside the type of a module, anything goes.
+    // A config accepts any value, and so does a module next to its type.
     const sent = { JWT_secrets: [keyOf("demo")], value };
     const body = { config: sent };
     const patched = await call({ method: "PATCH", url: world, as, body });
     t.equal(patched.status, 200, name);
-    // As text: it tells the order, and names that a deep comparison stumbles on.
+    // Compared as text, which preserves order and supports names that break deep comparisons.
     const read = (await call({ url: world, as })).body as World;
     t.equal(JSON.stringify(read.config), JSON.stringify(sent), name);
 
@@ -274,7 +277,7 @@ void t.test("names that occur twice", async (t) => {
 
 type Change = (store: Store, room: string) => Promise<unknown>;
 
-/** Ways in which a caller loses access while the body is under way. */
+/** Changes that revoke a caller's access while the body is in flight. */
 const changes: [name: string, change: Change, status: number][] = [
   ["the key is rotated", ({ worlds }) => worlds.update("demo", { config: { JWT_secrets: [keyOf("other")] } }), 401],
   ["the right is removed", ({ worlds }) => worlds.update("demo", { permission_config: rules({ "world.api": ["nobody"] }) }), 403],
@@ -287,7 +290,7 @@ const roomLost: typeof changes = [
 
 void t.test("rights are checked again when the body is there", async (t) => {
   const { port, store } = await startServer(t, { worlds: [] });
-  /** Sends a request whose body follows after a change. */
+  /** Sends a request, makes a change, and then sends the body. */
   async function send(line: string, body: string, change: Change, exp = 9e9) {
     await store.worlds.delete("demo").catch(() => {});
     await store.worlds.create(worldOf("demo"));

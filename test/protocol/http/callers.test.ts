@@ -7,20 +7,20 @@ import { keyOf, rules, tokenOf, worldOf } from "../../support/helper.js";
 import { makeKey } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
 
-// Callers, and what may change after their token was verified.
+// Authorization of callers, and changes after their token was verified.
 
 const issuer = { issuer: "https://login.example.org", traits: { always: ["admin", "api"] } };
 const another = await makeKey("ES256", "a");
 const { jwk, sign } = await makeKey("ES256", "a");
 
-/** The clock at the beginning, in seconds since 1970. */
+/** The initial time, in seconds since 1970. */
 const start = 1_800_000_000;
 const exp = start + 1000;
 const claims = { uid: "eve", traits: ["admin", "api"], exp };
 
 const issuerOf = (id: string) => ({ ...issuer, audience: `${id}-foyer`, jwks: { keys: [jwk] } });
 
-/** A world that accepts tokens of its own, and of another issuer. */
+/** Returns a world that accepts tokens signed by its key, and by an external issuer. */
 const worldNamed = (id: string) =>
   worldOf(id, {
     config: { JWT_secrets: [keyOf(id)], JWT_issuers: [issuerOf(id)] },
@@ -39,13 +39,13 @@ interface Scene {
 
 interface Row {
   name: string;
-  /** The header; of an administrator by default. */
+  /** The Authorization header; defaults to an administrator's. */
   as?: string;
-  /** The header from the change on. */
+  /** The Authorization header after the change. */
   then?: string;
-  /** What changes after the token was verified. */
+  /** Makes a change after the token has been verified. */
   change?: (scene: Scene) => unknown;
-  /** The answers to the GET and the PATCH of a room. */
+  /** The status codes for GET and PATCH of a room. */
   expect: [number, number];
 }
 
@@ -54,7 +54,7 @@ const unknown = { expect: [401, 401] as [number, number] };
 const forbidden = { expect: [403, 403] as [number, number] };
 const reads = { expect: [200, 403] as [number, number] };
 
-/** A token with claims that libraries refuse to sign. */
+/** Signs claims that libraries refuse to sign. */
 function signed(key: WorldKey, changes: object): string {
   const { issuer: iss, audience: aud, secret } = key;
   const text = [{ alg: "HS256" }, { ...claims, iss, aud, ...changes }]
@@ -63,7 +63,7 @@ function signed(key: WorldKey, changes: object): string {
   return `${text}.${createHmac("sha256", secret).update(text).digest("base64url")}`;
 }
 
-/** Other claims with the signature of a token. */
+/** Replaces a token's claims, but keeps its signature. */
 function forged(token: string): string {
   const [head, , signature] = token.split(".");
   const body = JSON.stringify({ ...claims, uid: "root" });
@@ -72,11 +72,11 @@ function forged(token: string): string {
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/** A token whose signature has another last character, which stands for the same bytes. */
+/** Changes the last character of a token's signature to one that decodes to the same bytes. */
 const respelled = (token: string) =>
   token.slice(0, -1) + DIGITS[DIGITS.indexOf(token.at(-1)!) ^ 1]!;
 
-/** The rows for a world, and one beside it. */
+/** Returns the rows for a world, which may refer to a second one. */
 function rowsOf(world: string, other: WorldKey, foreign: string): Row[] {
   const key = keyOf(world);
   const token = tokenOf(key, claims);
@@ -111,7 +111,7 @@ function rowsOf(world: string, other: WorldKey, foreign: string): Row[] {
     await update(keys(other))(scene);
     await scene.store.worlds.update(beside, keys(key));
   };
-  /** The other issuer, with some of its settings different. */
+  /** Changes settings of the external issuer. */
   const issuing = (changes: object) =>
     update({ config: { JWT_issuers: [{ ...issuerOf(world), ...changes }] } });
   const hide = { permission_config: { "room.view": ["x"] } };
@@ -205,7 +205,6 @@ function rowsOf(world: string, other: WorldKey, foreign: string): Row[] {
   ];
 }
 
-/** A token of the other issuer. */
 const foreignTokenFor = (world: string): Promise<string> =>
   sign({ iss: issuer.issuer, aud: issuerOf(world).audience, sub: "eve", exp });
 
@@ -214,7 +213,10 @@ void t.test("each caller is decided on anew", async (t) => {
   t.intercept(Date, "now", { value: () => clock * 1000 });
   const { call, store } = await startServer(t, { worlds: [] });
 
-  /** Asks for a room and changes it. */
+  /**
+   * Reads and updates a room.
+   * @returns both status codes.
+   */
   async function ask(url: string, as: string) {
     const asked = { url, ...(as && { as }) };
     const got = await call(asked);
@@ -239,7 +241,7 @@ void t.test("each caller is decided on anew", async (t) => {
       traits: new Set<string>(),
     });
     const url = `/api/v1/worlds/${world}/rooms/${room.id}/`;
-    // The first call verifies the token, and the second one finds it.
+    // The first call verifies the token; the second one finds it in the cache.
     await ask(url, as);
     t.strictSame(await ask(url, as), [200, 200], `${name}: before`);
 

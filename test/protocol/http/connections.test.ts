@@ -19,14 +19,14 @@ import {
 } from "../../support/helper.js";
 import { type Server, startServer } from "../../support/server.js";
 
-// Pipelined requests, upgrades, and what a stop waits for.
+// Pipelined requests, upgrades, and what a shutdown waits for.
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
 const { load } = loadConfig({});
 const HOUR = 3_600_000;
 
-/** A store whose first new room waits until it is opened. */
+/** Wraps a store so that creating the first room blocks until the gate is opened. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -53,13 +53,13 @@ const post = (name: string) => {
 const form = fileForm("a.pdf", PDF);
 const send = headOf(form) + form.body.toString();
 
-/** A file that does not fit into the buffers of a socket. */
+/** Uploads a file larger than the socket buffers. */
 async function largeFile(server: Server): Promise<string> {
   const large = fileForm("a.pdf", PDF.padEnd(9_000_000, "x"));
   return new URL(urlOf(await upload(server, large))).pathname;
 }
 
-/** Counts the streams of files that are open, and how many were at once. */
+/** Counts the open file streams, and their maximum. */
 function countOpened(t: Test, { app: { files } }: Server) {
   const opened = { now: 0, most: 0 };
   const open = files.open.bind(files);
@@ -212,7 +212,7 @@ void t.test("a close waits for a body that was begun, and for nothing else", asy
   t.pass("each close ends, those that wait at their bound");
 });
 
-/** An application with a route whose answer waits. */
+/** Starts an application with a route whose response is held back. */
 async function holding(t: Test) {
   let arrived = 0;
   let answer = () => {};
@@ -251,7 +251,7 @@ void t.test("a stop answers what arrived whole, and waits for no lost client", a
   t.equal((await answered.wire.answer()).text, '{"held":true}');
   await closed;
 
-  // The second waits behind the first, and never gets a socket of its own.
+  // The second request is queued behind the first, so its response is never assigned a socket.
   const lost = await holding(t);
   await lost.send(lost.wire, 2);
   const drained = lost.app.drain(HOUR);
@@ -269,7 +269,7 @@ void t.test("a stop answers what arrived whole, and waits for no lost client", a
   open();
 });
 
-/** A server with an upgraded socket, seen from both ends. */
+/** Starts a server with an upgraded socket, and returns both ends. */
 async function upgraded(t: Test, isFirst: boolean) {
   const { app, port } = await startServer(t, {
     config: { drainTimeoutsMs: { stop: HOUR, close: HOUR } },
@@ -304,7 +304,7 @@ void t.test("an upgraded socket does not hold up a stop", async (t) => {
     await app.close();
     await closed;
   }
-  // Without a handler an upgrade is an ordinary request.
+  // Without a handler, an upgrade is treated as an ordinary request.
   const headers = { Connection: "Upgrade", Upgrade: "echo" };
   const { port } = await startServer(t);
   t.equal((await ask(t, port, rawRequest("GET /healthz", headers))).status, 200);

@@ -174,7 +174,7 @@ void t.test("the page about the websocket", async (t) => {
     operations: Record<string, { action: string; title: string; channel: { $ref: string } }>;
   };
   for (const { action, title, channel } of Object.values(operations)) {
-    // The page is about the websocket.
+    // The page covers the WebSocket only.
     if (channel.$ref !== "#/channels/world") continue;
     const kind = action === "receive" ? "command" : "push";
     t.ok(ids.includes(`${kind}-${title}`), title);

@@ -16,9 +16,9 @@ import { startServer } from "../../support/server.js";
 import { configOf } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
 
-// The routes, schemas and options of a program that embeds Foyer.
+// Routes, schemas and options of a program that embeds Foyer.
 
-/** An application that has routes of an embedder. */
+/** Creates an application with an embedder's routes. */
 async function embed(
   t: Test,
   addRoutes: (app: FastifyInstance) => unknown,
@@ -33,7 +33,7 @@ async function embed(
 const config = { requires: "public" } as const;
 const handler = async () => ({});
 
-/** The schemas of a route, in plain JSON Schema and in TypeBox. */
+/** The schemas of a route, as plain JSON Schema and as TypeBox. */
 const ways = {
   plain: {
     body: {
@@ -113,7 +113,7 @@ void t.test("plain schemas of headers and answers", async (t) => {
   const app = await embed(t, (app) => {
     for (const [path, name] of Object.entries(names)) {
       app.register(async (scope) => {
-        // Another scope may give the name to another schema.
+        // Scopes may use the same name for different schemas.
         scope.addSchema({ $id: "animal", type: "object", properties: { [path.slice(1)]: {} } });
         const count = { "X-Count": { type: "integer" } };
         const headers = { type: "object", properties: count, required: ["X-Count"] };

@@ -13,7 +13,10 @@ const url = "/api/v1/worlds/demo/";
 const named = { iss: issuer, aud: audience, sub: "42" };
 const traits = { always: ["admin", "api"] };
 
-/** Worlds that accept tokens of issuers: `demo` of these, and `other` of none. */
+/**
+ * Starts a server with the worlds `demo`, which accepts tokens from these issuers, and `other`,
+ * which accepts none.
+ */
 async function serve(t: Test, ...issuers: object[]) {
   const config = {
     JWT_secrets: [keyOf("demo")],

@@ -8,13 +8,13 @@ import { type Answer, admin, ask, bearer, dial, rawRequest, until } from "../../
 import { type Client, holdRates } from "../../support/open-world.js";
 import { demo, type Server, startServer } from "../../support/server.js";
 
-// How much the server does at a time, and how often for one caller or network.
+// Limits on concurrent work, and rate limits per caller and network.
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
 const { load } = loadConfig({});
 
-/** Whether an answer is a 503 for a while. */
+/** Expects a temporary 503. */
 const busy = (t: Test, { status, headers, text }: Omit<Answer, "body">, name: string) => {
   t.equal(status, 503, name);
   t.equal(headers["retry-after"], "1", name);
@@ -102,7 +102,7 @@ void t.test("an event loop that is late", async (t) => {
   const config = { load: { ...load, eventLoopDelay: 30 } };
   const { call } = await startServer(t, { config });
   const asked = () => call({ url: rooms, as });
-  // The start itself may be late.
+  // Starting the server may delay the event loop, too.
   await until(async () => (await asked()).status === 200);
   await until(async () => {
     const end = performance.now() + 200;
@@ -192,13 +192,16 @@ void t.test("networks that count as one address", async (t) => {
   for (const [address, network] of table) t.equal(networkOf(address), network, address);
 });
 
-/** A server behind a proxy that names the addresses of its clients. */
+/** Starts a server behind a proxy that forwards client addresses. */
 async function start(t: Test, limits: Partial<LiveLimits> = {}, trustProxy = ["loopback"]) {
   const config = { trustProxy, guestsPerMinute: 2 };
   const server = await startServer(t, { config, limits: { maxConnections: 1000, ...limits } });
   const open = (address: string) =>
     server.connect("demo", { headers: { "X-Forwarded-For": address } });
-  /** Logs in. @returns the name of the answer, or its code. */
+  /**
+   * Logs in.
+   * @returns the name of the response, or the error code.
+   */
   const login = async (credentials: object, address: string, opened?: Client) => {
     const client = opened ?? (await open(address));
     const [name, body] = (await client.login(credentials)) as [string, { code?: string }];

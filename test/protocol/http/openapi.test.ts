@@ -80,7 +80,7 @@ void t.test("a program that adds routes has them in it", async (t) => {
   t.ok(document.paths["/healthz"]);
 });
 
-// They are compiled when a request first needs them, so that a start takes less time.
+// Schemas are compiled lazily to speed up the start, so this test compiles all of them.
 void t.test("the schemas of every route compile", async (t) => {
   const app = createApp({ config: { ...loadConfig({}), ...(await configOf(testdir(t))) } });
   t.teardown(() => app.close());
@@ -95,7 +95,7 @@ void t.test("the schemas of every route compile", async (t) => {
     try {
       use();
     } catch (error) {
-      // A value that the schema does not allow is no fault of the schema.
+      // A value that violates the schema is fine; only compile errors matter.
       t.match(error, { message: /is required!|does not match schema/ }, name);
     }
   };
@@ -104,7 +104,7 @@ void t.test("the schemas of every route compile", async (t) => {
     const name = `${String(method)} ${url}`;
     for (const httpPart of ["body", "querystring"]) {
       const part = (schema as Record<string, unknown>)[httpPart];
-      // The parser of forms reads the others, and they have no schema of a value.
+      // The form parser handles other bodies, which have no schema for a value.
       if (!part || (httpPart === "body" && schema.consumes)) continue;
       const place = { schema: part, method: String(method), url, httpPart };
       compiles(`${name}: ${httpPart}`, () => compiler(place)({}));
@@ -196,6 +196,8 @@ void t.test("each refusal has examples of its own", async (t) => {
   t.same(codes, {
     InvalidData: ["fields", "invalid_json", "invalid_request"],
     InvalidFile: ["file.missing", "file.type", "file.size", "invalid_request"],
+    NoCall: ["call.unknown"],
+    FullCall: ["call.full"],
     InvalidProgram: ["file.type", "fields", "invalid_request"],
     Unauthenticated: ["unauthenticated"],
     Forbidden: ["forbidden", "missing"],
@@ -212,7 +214,7 @@ void t.test("each refusal has examples of its own", async (t) => {
   });
 });
 
-/** What is known to make generators fail, or lose a type. */
+/** Constructs known to make code generators fail or lose a type. */
 const unfit: [name: string, isUnfit: (part: JsonObject, key: string) => unknown][] = [
   ["a range of statuses", (_, key) => /^[1-5]XX$/.test(key)],
   [
@@ -240,7 +242,7 @@ void t.test("nothing in it that generators trip over", async (t) => {
   look(document, []);
   t.same(found, []);
 
-  // None may hold itself.
+  // No schema may contain itself.
   const { schemas } = document.components;
   const refsOf = (part: unknown): string[] =>
     [...JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)].map(([, name]) => name!);

@@ -11,14 +11,14 @@ import { startServer } from "../../support/server.js";
 import { openStoreIn } from "../../support/stack.js";
 import { testdir } from "../../support/testdir.js";
 
-// What operators see of a server, and what it deletes after some days.
+// What operators can observe on a server, and what it deletes after some days.
 
 const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
 const token = "a-token-of-30-characters-or-so";
 const on = { metrics: { host: "127.0.0.1", port: undefined, token } };
 
-/** The value of one metric with its labels, as Prometheus reads it. */
+/** Returns the value of one metric with its labels, as Prometheus parses it. */
 const valueOf = (text: string, metric: string) => {
   const line = text.split("\n").find((line) => line.startsWith(`${metric} `));
   return line === undefined ? undefined : Number(line.split(" ").at(-1));
@@ -125,7 +125,8 @@ void t.test("a port of their own, with and without a token", async (t) => {
 void t.test("the dashboard shows metrics that there are", async (t) => {
   const database = { isUp: true, idle: 3, used: 2, waiting: 1 };
   const health = () => ({ database, isValkeyUp: false });
-  const { app, call } = await startServer(t, { config: on, health });
+  const jitsi = { url: "https://meet.example.org/", appId: "foyer", secret: "x" };
+  const { app, call } = await startServer(t, { config: { ...on, calls: { jitsi } }, health });
   await call({ url: rooms, as });
   const { body } = await app.inject(scrape);
   for (const [metric, value] of [
@@ -161,7 +162,7 @@ void t.test("the dashboard shows metrics that there are", async (t) => {
 
 const DAY = 24 * 60 * 60_000;
 
-/** A store with a world with messages in two rooms. */
+/** Opens a store with a world that has messages in two rooms. */
 async function chatted(t: Test) {
   const dataDir = testdir(t);
   const store = await openStoreIn(t, dataDir);
@@ -184,7 +185,7 @@ async function chatted(t: Test) {
   return { dataDir, store, keep, count, user, room: rooms[0]! };
 }
 
-/** A store that answers the expiry of chat differently. */
+/** Replaces a store's method for the expiry of chat. */
 const expiring = (store: Store, expire: Store["chat"]["expire"]): Store => ({
   ...store,
   chat: { ...store.chat, expire },

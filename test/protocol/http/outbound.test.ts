@@ -8,8 +8,8 @@ import t, { type Test } from "tap";
 import { Outbound, type OutboundOptions } from "../../../plugins/outbound/outbound.js";
 
 /**
- * A certificate for `receiver.test` that signs itself, and its key. They prove nothing
- * outside of the tests, and end in a hundred years.
+ * A self-signed certificate for `receiver.test`, and its key. They are valid for a hundred years,
+ * and worthless outside these tests.
  */
 const certificate = `-----BEGIN CERTIFICATE-----
 MIIBoTCCAUegAwIBAgIUWVhblgUYYD8GADxvP0E+0DHmriIwCgYIKoZIzj0EAwIw
@@ -29,7 +29,10 @@ uFH4OaP0zR9KP0G+20pw9V7Pa8yhRANCAATrvn2owzBJKAJSkPFoqHq9ZGP8Vrqc
 tUBiuAwonWUAiBhGbNnmXHjb7l+Ymjr8b21yFudqiF069fwDu9HSzuZz
 -----END PRIVATE KEY-----`;
 
-/** A server on a free port of 127.0.0.1, with what it was asked for. */
+/**
+ * Starts a server on a free port of 127.0.0.1.
+ * @returns the port.
+ */
 async function listen(t: Test, server: Server): Promise<number> {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -72,7 +75,7 @@ void t.test("addresses where no request may go", async (t) => {
     "239.1.1.1",
     "240.0.0.1",
     "255.255.255.255",
-    // Other spellings of 127.0.0.1 and 169.254.169.254.
+    // Alternative notations of 127.0.0.1 and 169.254.169.254.
     "0177.0.0.1",
     "0x7f.0.0.1",
     "0x7f000001",
@@ -192,7 +195,7 @@ void t.test("a name that changes is looked up once", async (t) => {
       answer.end("hello");
     }),
   );
-  // Allowed at first; then an address that is not, on which something listens.
+  // DNS rebinding: the first answer is allowed, the second is a forbidden address with a listener.
   const { resolve, asked } = await nameServer(t, {
     "receiver.test": [["127.0.0.1"], ["127.0.0.2"]],
     "rebound.test": [["8.8.8.8"], ["127.0.0.1"]],
@@ -255,13 +258,13 @@ void t.test("what an answer may be", async (t) => {
   await t.rejects(out.send({ ...bounds, url: `https://127.0.0.1:${tls}/` }), { code: "tls" });
 });
 
-/** The addresses of a name: one list, or one for each time that it is looked up. */
+/** The addresses of each name: one list, or one per lookup. */
 export type Zone = Record<string, string[] | string[][]>;
 
 const A = 1;
 const AAAA = 28;
 
-/** A name server (RFC 1035) on this machine, and what asks it. */
+/** Starts a local DNS server (RFC 1035), and returns a resolver for it. */
 async function nameServer(t: Test, zone: Zone) {
   const socket = createSocket("udp4");
   const asked: Record<string, number> = {};
@@ -289,10 +292,10 @@ async function nameServer(t: Test, zone: Zone) {
   const resolver = new dns.Resolver();
   const { port } = socket.address();
   resolver.setServers([`127.0.0.1:${port}`]);
-  /** Looks up all addresses of a name, IPv4 first. */
+  /** Resolves a name to all its addresses, IPv4 first. */
   async function resolve(name: string): Promise<LookupAddress[]> {
     const found: LookupAddress[] = [];
-    // In order, as the rounds of a name are counted by its first question.
+    // Sequential, because the first query of a name counts its lookups.
     const four = await resolver.resolve4(name).catch(() => []);
     const six = await resolver.resolve6(name).catch(() => []);
     for (const address of four) found.push({ address, family: 4 });
@@ -318,7 +321,7 @@ function record(type: number, address: string): Buffer {
   const data =
     type === A ? Buffer.from(address.split(".").map(Number)) : Buffer.from(groups(address));
   const head = Buffer.alloc(12);
-  // The name is the one of the question; class IN; no time to live.
+  // A pointer to the name in the question; class IN; a TTL of zero.
   head.writeUInt16BE(0xc00c, 0);
   head.writeUInt16BE(type, 2);
   head.writeUInt16BE(1, 4);
@@ -326,7 +329,7 @@ function record(type: number, address: string): Buffer {
   return Buffer.concat([head, data]);
 }
 
-/** The sixteen bytes of an IPv6 address without dots. */
+/** Returns the sixteen bytes of an IPv6 address, which must not contain dots. */
 function groups(address: string): number[] {
   const [left = "", right] = address.split("::");
   const parts = (text = "") => (text === "" ? [] : text.split(":"));

@@ -10,7 +10,7 @@ import type { Room } from "../../../schemas/rooms.js";
 import { admin, ask, dial, rawRequest, type Request, until } from "../../support/helper.js";
 import { type Server, startServer } from "../../support/server.js";
 
-// What holds of every request: errors, headers, links, and what is not HTTP.
+// Behavior of every request: errors, headers, links, and input that is not HTTP.
 
 const as = admin("demo");
 const world = "/api/v1/worlds/demo/";
@@ -18,14 +18,14 @@ const rooms = `${world}rooms/`;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const MIB = 1024 * 1024;
 
-/** A logger, and the entries that it has written. */
+/** Creates a logger, along with the entries that it has written. */
 function entriesOf(level = "debug", hooks = {}) {
   const entries: { level: number; msg: string; from?: string }[] = [];
   const write = (line: string) => void entries.push(JSON.parse(line) as (typeof entries)[0]);
   return { entries, logger: pino({ level, hooks }, { write }) };
 }
 
-/** A store whose list of rooms fails in a way that a test says. */
+/** Wraps a store so that listing rooms fails with the given error. */
 const failing = (error: () => Error) => ({
   wrap: (store: Store): Store => ({
     ...store,
@@ -33,7 +33,7 @@ const failing = (error: () => Error) => ({
   }),
 });
 
-/** JSON of a room whose body has exactly this many bytes. */
+/** Returns the JSON of a room, exactly this many bytes long. */
 const sized = (bytes: number) => {
   const shell = JSON.stringify({ name: "x", description: "" });
   return shell.replace('""', `"${"d".repeat(bytes - shell.length)}"`);
@@ -48,7 +48,7 @@ void t.test("what goes wrong before a route is asked", async (t) => {
   const media = (detail: string) => ({ detail, code: "unsupported_media_type" });
   const wrongType = media("The body must be JSON, sent with Content-Type: application/json.");
   const charset = media("The charset of the body must be UTF-8.");
-  const coding = media("The body may have no Content-Encoding.");
+  const coding = media("The body must not have a Content-Encoding.");
   const notFound = { detail: "Not found.", code: "not_found" };
   const tooLarge = { detail: "The body is too large.", code: "too_large" };
   const invalid = (detail: string | RegExp) => ({ detail, code: "invalid_json" });
@@ -112,7 +112,7 @@ void t.test("what goes wrong before a route is asked", async (t) => {
       "no body",
       { ...post, headers: { "content-type": "application/json" } },
       400,
-      invalid("The body is empty, and JSON was expected."),
+      invalid("The body is empty, but JSON was expected."),
     ],
     ["half a body", { ...post, body: '{"name":' }, 400, invalid(/^The body is not valid JSON/)],
     ["a body of 1 MiB", { ...post, body: sized(MIB) }, 201, {}],
@@ -260,7 +260,8 @@ void t.test("whose word counts for where a request comes from", async (t) => {
   const own = "127.0.0.1";
   const host = "http://localhost:8375";
   const scheme = (name: string) => ({ "x-forwarded-proto": name });
-  // Requests come from 127.0.0.1. Links begin with the base; without one the request is refused.
+  // Requests come from 127.0.0.1. Links begin with `base`; if it is undefined, the request is
+  // rejected.
   const cases: [
     name: string,
     config: Partial<Config>,
@@ -323,11 +324,30 @@ void t.test("whose word counts for where a request comes from", async (t) => {
   }
 });
 
+void t.test("paths that are secrets are not logged", async (t) => {
+  const { entries, logger } = entriesOf();
+  const { call } = await startServer(t, { logger });
+  const secret = "c2VjcmV0";
+  for (const [url, path] of [
+    [`/login/${secret}.${secret}.${secret}`, "/login/…"],
+    [`/%6cogin/${secret}.${secret}.${secret}?a`, "/login/…"],
+    [`/j/${secret}`, "/j/…"],
+    [`/api/v1/worlds/demo/reports/${secret}/`, "/api/v1/worlds/demo/reports/…"],
+    [`/w/demo/mails/${secret}/stop`, "/w/demo/mails/…"],
+    [`/media/pub/demo/x?${secret}`, "/media/pub/demo/x"],
+  ] as const) {
+    entries.length = 0;
+    await call({ url });
+    await until(() => entries.some(({ msg }) => msg === "request"));
+    t.match(entries, [{ path }], url);
+    t.notMatch(JSON.stringify(entries), secret, url);
+  }
+});
+
 const upload = "/storage/upload/";
 const app = "https://app.example.org";
 const other = "https://evil.example.org";
 
-/** What a browser asks before it sends what no form can send. */
 const preflight = (url: string, origin: string, method = "PATCH"): Request => ({
   method: "OPTIONS",
   url,
@@ -393,7 +413,7 @@ void t.test("who may call from a browser", async (t) => {
       const cors = Object.keys(headers).filter((name) => name.startsWith("access-control-"));
       t.strictSame([cors, headers.vary], [[], undefined], name);
     }
-    // Otherwise a cache could give one origin the answer to another.
+    // Otherwise, a cache could serve one origin the response meant for another.
     if (Array.isArray(corsOrigins) && status < 300) t.equal(headers.vary, "Origin", name);
     t.equal(headers["access-control-allow-credentials"], undefined, name);
   }
@@ -410,7 +430,6 @@ void t.test("who may call from a browser", async (t) => {
 
 const json = { Authorization: as, "Content-Type": "application/json" };
 
-/** A request that makes a room, with or without its whole body. */
 const post = (name: string) => {
   const body = JSON.stringify({ name });
   return rawRequest(`POST ${rooms}`, { ...json, "Content-Length": String(body.length) }, body);
@@ -474,14 +493,14 @@ void t.test("one Host, or none before HTTP/1.1", async (t) => {
     ["none", get(world, "1.1"), 400, /one Host/],
     ["none at /healthz", get("/healthz", "1.1"), 400, /one Host/],
     ["none in HTTP/1.0", get(world, "1.0"), 200, /"demo"/],
-    ["none, for a link", get(list, "1.0"), 400, /not a host name/],
+    ["none, for a link", get(list, "1.0"), 400, /valid host name/],
     ["an empty one", get(list, "1.1", ""), 400, /Host/],
     ["two", get(world, "1.1", "a.org", "b.org"), 400, /one Host/],
     ["the same twice", get(world, "1.1", "a.org", "a.org"), 400, /one Host/],
     ["one", get(list, "1.1", "a.org"), 200, /"next":"http:\/\/a\.org\/api\/v1/],
     ["a port that is none", get(list, "1.1", "a.org:65536"), 400, /host name/],
     ["a target in absolute form", get(`http://b.org${list}`, "1.1", "a.org"), 200, absolute],
-    ["a name and a password before it", password, 400, /not a host name/],
+    ["a name and a password before it", password, 400, /valid host name/],
     ["no path behind it", get("http://b.org", "1.1", "a.org"), 404, /found/],
     ["another scheme", get(`ftp://b.org${world}`, "1.1", "a.org"), 404, /./],
   ];
@@ -493,7 +512,7 @@ void t.test("one Host, or none before HTTP/1.1", async (t) => {
 void t.test("headers, trailers, codings and expectations", async (t) => {
   const { port, store } = await startServer(t);
   const { value: room } = await store.rooms.create("demo", { name: "a" });
-  /** A header behind three thousand others. */
+  /** Adds a header to a raw request, after three thousand others. */
   const behind = (text: string, header: string) =>
     text
       .replace("\r\n", `\r\n${"a:\r\n".repeat(3000)}`)
@@ -536,7 +555,7 @@ void t.test("a Host that is no host is refused on every path", async (t) => {
     ["GET /media/pub/demo/x.png", {}],
     ["GET /healthz", {}],
   ];
-  const detail = "The Host header is not a host name.";
+  const detail = "The Host header must be a valid host name.";
   const hosts = ["a:99999", "a b", "a/b", "x@a", "[::", "a:1:2", "evil.org/x?", "a.org:123456"];
   for (const Host of hosts) {
     for (const [line, headers] of requests) {
@@ -545,7 +564,8 @@ void t.test("a Host that is no host is refused on every path", async (t) => {
       t.match(JSON.parse(text), { detail, code: "invalid_request" });
     }
   }
-  // HTTP/1.0 needs none; without one there is no link to what was made.
+  // HTTP/1.0 does not require a Host header, but without one, the response cannot link to the new
+  // room.
   const none = post("x")
     .replace("HTTP/1.1", "HTTP/1.0")
     .replace(/Host:.*\r\n/, "");

@@ -8,7 +8,7 @@ import { startServer } from "../../support/server.js";
 const accept = "text/html,application/xhtml+xml,*/*;q=0.8";
 const asPerson = { accept };
 
-/** What a page says to its scripts, read as a browser reads it. */
+/** Parses the configuration that a page passes to its scripts, as a browser would. */
 function configOf(html: string): PageConfig {
   const [, content = ""] = /<meta name="foyer" content="([^"]*)"/.exec(html)!;
   const text = content
@@ -31,7 +31,7 @@ const rulesOf = (policy = ""): Record<string, string> =>
     }),
   );
 
-/** What a page loads: hashed files, its manifest and its icon. */
+/** Matches the paths that a page loads: hashed files, its manifest and its icon. */
 const LOADED = /\/(web\/[\w.-]+|manifest\.webmanifest|icon\.svg)$/;
 
 void t.test("every address finds its page and its files", async (t) => {
@@ -69,7 +69,7 @@ void t.test("every address finds its page and its files", async (t) => {
     t.match(configOf(text), { world, embed: null }, url);
     const links = linksOf(text);
     t.match(links.join(), new RegExp(`/${script}-`), url);
-    // A proxy may serve Foyer under any path.
+    // A proxy may serve Foyer under any path prefix.
     for (const prefix of ["", "/some/path"]) {
       const page = new URL(`http://x${prefix}${url}`);
       for (const link of links) {
@@ -101,6 +101,60 @@ void t.test("a frame may be a call", async (t) => {
   t.notMatch(allowed, /example/, "a hidden room stays hidden");
   t.equal(await policy("/w/demo/console"), never);
   t.equal(await policy("/w/fair/"), never);
+});
+
+void t.test("pages of worlds with calls", async (t) => {
+  const quiet = { "chat.direct": [[]] };
+  const world = (id: string, more = {}) => worldOf(id, { permission_config: rules(more) });
+  const { call, store } = await startServer(t, {
+    worlds: [world("talk"), world("quiet", quiet), world("stage", quiet), world("links", quiet)],
+    config: {
+      web: { on: true, embedOrigins: ["https://a.org"] },
+      calls: {
+        livekit: {
+          url: "wss://calls.example.org",
+          apiUrl: "http://127.0.0.1:1",
+          key: "foyer",
+          secret: "x".repeat(32),
+        },
+        jitsi: { url: "https://meet.example.org/", appId: "foyer", secret: "x" },
+      },
+    },
+  });
+  const add = (world: string, ...types: string[]) =>
+    Promise.all(
+      types.map((type) =>
+        store.rooms.create(world, { name: "Call", module_config: [{ type, config: {} }] }),
+      ),
+    );
+  await add("stage", "call.native");
+  await add("links", "call.jitsi", "call.bigbluebutton");
+  const open = "(self)";
+  const closed = "()";
+  const engine = "'self' wss://calls.example.org https://calls.example.org";
+  const cases: [url: string, features: string, connect: string][] = [
+    ["/w/stage/", open, engine],
+    ["/w/stage/?embed=1", open, engine],
+    // People may call each other.
+    ["/w/talk/", open, engine],
+    ["/w/quiet/", closed, "'self'"],
+    // The operator has no BigBlueButton.
+    ["/w/links/", '("https://meet.example.org")', "'self'"],
+    ["/w/stage/console", closed, "'self'"],
+    ["/w/none/", closed, "'self'"],
+    ["/web/player.html", closed, "'self' https: http:"],
+  ];
+  for (const [url, features, connect] of cases) {
+    const { headers } = await call({ url });
+    t.equal(rulesOf(headers["content-security-policy"])["connect-src"], connect, url);
+    for (const feature of ["camera", "microphone", "display-capture"]) {
+      const policy = headers["permissions-policy"]!.split(", ");
+      t.ok(policy.includes(`${feature}=${features}`), `${feature} of ${url}`);
+    }
+  }
+  const framed = await call({ url: "/w/stage/?embed=1" });
+  const { "frame-ancestors": ancestors } = rulesOf(framed.headers["content-security-policy"]);
+  t.equal(ancestors, "https://a.org");
 });
 
 void t.test("the policy of the pages", async (t) => {
@@ -234,7 +288,7 @@ void t.test("what a page says of a world", async (t) => {
   const plain = {
     locale: "pt-BR",
     oidc: [{ ...provider, client_secret: secret }],
-    theme: { colors, logo, css: "body{}" },
+    theme: { colors, logo, logo_dark: logo, css: "body{}" },
     secret,
   };
   const evil = { url: `"><script>${hostile}` };
@@ -251,7 +305,11 @@ void t.test("what a page says of a world", async (t) => {
     ],
   });
   const upload = { maxBytes: 10485760 };
-  const shown = { colors: { primary: "#A1b2c3" }, logo: { url: logo.url } };
+  const shown = {
+    colors: { primary: "#A1b2c3" },
+    logo: { url: logo.url },
+    logo_dark: { url: logo.url },
+  };
   const bare = { locale: null, theme: {} };
   const escaped =
     "&lt;/title&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt; &amp; &quot;quoted&quot;\u2028\u2029 $&amp; $1";
@@ -263,12 +321,14 @@ void t.test("what a page says of a world", async (t) => {
     private: [{ title: null, ...bare }, "Foyer"],
   };
   for (const [world, [page, title]] of Object.entries(cases)) {
+    const name = world === "private" ? null : (page as { title: string }).title;
     for (const url of [`/w/${world}/`, `/w/${world}/console`]) {
       const { status, text } = await call({ url });
       t.equal(status, 200, url);
       const { base, upload: uploads, ...got } = configOf(text);
       const signIn = world === "plain" ? [{ id: "sso", name: "SSO" }] : [];
-      const given = { world, isNew: false, embed: null, signIn, ...page };
+      const server = { passkeys: "localhost", mail: false, calls: false };
+      const given = { world, isNew: false, embed: null, signIn, ...server, name, ...page };
       t.strictSame(got, given, url);
       t.match(uploads, upload);
       t.match(base, /^(\.\.\/)+$/);
@@ -280,7 +340,7 @@ void t.test("what a page says of a world", async (t) => {
 });
 
 const HOUR = 60 * 60 * 1000;
-/** The hour that begins so many hours from now. */
+/** Returns an hour that starts the given number of hours from now. */
 const hour = (from: number) => ({ starts_at: at(from), ends_at: at(from + 1) });
 const at = (hours: number) => new Date(Date.now() + hours * HOUR).toISOString();
 
@@ -361,6 +421,17 @@ void t.test("the event before the login", async (t) => {
     t.ok(open.text.includes(tag), tag);
   }
   t.notMatch(JSON.stringify(open.page), /Secret|Spy|Draft|Over/);
+  const preload = /<link rel="preload" as="image" href="[^"]*cover\.png/;
+  for (const [query, isLoaded] of [
+    ["", true],
+    ["?guest", true],
+    ["?screen=live&room=x", false],
+    ["?preview", false],
+  ] as const) {
+    const { text } = await call({ url: `/w/open/${query}` });
+    t.equal(preload.test(text), isLoaded, `the cover at ${query}`);
+    t.match(text, /og:image/);
+  }
 
   const read = await pageOf("read");
   t.strictSame(read.page.program, undefined);
@@ -375,7 +446,7 @@ void t.test("the event before the login", async (t) => {
     t.notOk(page.event ?? page.program, id);
   }
 
-  // What is taken from guests is gone at once.
+  // Revoking a right from guests takes effect immediately.
   await store.worlds.update("open", { permission_config: { "program.read": ["attendee"] } });
   t.strictSame((await pageOf("open")).page.program, undefined);
 
@@ -387,7 +458,7 @@ void t.test("the event before the login", async (t) => {
     theme_color: "#ffcc00",
     icons: [{ src: "./icon.svg", type: "image/svg+xml" }],
   });
-  // A character that has no room is left out whole.
+  // Truncation never splits a character.
   const title = `${"x".repeat(29)}😀`;
   await store.worlds.update("open", { title: `${title}y` });
   const named = await call({ url: "/w/open/manifest.webmanifest" });
@@ -497,7 +568,8 @@ void t.test("without pages", async (t) => {
   }
   t.same(
     [...routes].filter(
-      (route) => /\/(web|w|console)\b/.test(route) && !route.endsWith("/program.ics"),
+      // Calendars and mails need no pages.
+      (route) => /\/(web|w|console)\b/.test(route) && !/\/program\.ics$|\/mails\//.test(route),
     ),
     [],
   );
@@ -506,7 +578,7 @@ void t.test("without pages", async (t) => {
 const numberOf = (playlist: string, tag: string): number =>
   Number(new RegExp(`^#${tag}:(\\d+)$`, "m").exec(playlist)![1]);
 
-/** The segments that a playlist lists, each by its number, with what a player knows of it. */
+/** Returns a playlist's segments by number, with the properties that players see. */
 function segmentsOf(playlist: string) {
   let number = numberOf(playlist, "EXT-X-MEDIA-SEQUENCE");
   let discontinuity = numberOf(playlist, "EXT-X-DISCONTINUITY-SEQUENCE");

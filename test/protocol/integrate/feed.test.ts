@@ -4,24 +4,26 @@ import { Webhook } from "standardwebhooks";
 import t, { type Test } from "tap";
 import { type Change, Foyer } from "../../../client/index.js";
 import type { Json } from "../../../conformance/client.js";
-import { type Store, StoreError } from "../../../db/contract/store.js";
+import { StoreError } from "../../../db/contract/store.js";
 import { type Entry, INDEX } from "../../../db/log/entries.js";
 import { published } from "../../../db/log/log-events.js";
 import { importDocument } from "../../../db/program-imports.js";
 import { WorldFeed } from "../../../plugins/feed/world-feed.js";
-import { type FeedType, typeFilter } from "../../../schemas/plain/feed.js";
+import { typeFilter } from "../../../schemas/plain/feed.js";
 import { sampleOf } from "../../contract/db/sample-entries.js";
 import { documentOf } from "../../contract/db/store-contract/program.js";
 import { openStore } from "../../support/database.js";
 import { until, worldOf } from "../../support/helper.js";
 import { receiver } from "../../support/receiver.js";
+import type { Shown, Silent } from "../../support/resource.js";
+import { fromAll, resources } from "../../support/resources.js";
 import { type Server, startServer } from "../../support/server.js";
 import { startBalancer } from "../../support/servers/proxy.js";
 import { shared } from "../../support/shared.js";
 import { type Site, startSite } from "../../support/site.js";
 import { testdir } from "../../support/testdir.js";
 
-/** An event stream, as a client reads it. */
+/** An event stream from a client's perspective. */
 interface Stream {
   readonly status: number;
   readonly events: Json[];
@@ -31,7 +33,7 @@ interface Stream {
   close(): void;
 }
 
-/** Opens an event stream. It is closed with the test. */
+/** Opens an event stream. It is closed at the end of the test. */
 async function openStream(
   t: Test,
   url: string,
@@ -91,7 +93,7 @@ async function openStream(
   return stream;
 }
 
-// The change feed and webhooks of two processes, as programs read them.
+// The change feed and webhooks of two processes, as programs see them.
 
 const MODULES = ["chat.native", "question", "poll"].map((type) => ({
   type,
@@ -112,7 +114,7 @@ void t.test("every type is shown with its subject and author", async (t) => {
   const moderators = await feed(two, `after=${start.cursor}&types=user.*,odd`);
   const all = streams[0]!.events;
   const shown = new Set<Json>();
-  /** Waits for a change with these data, in all streams. */
+  /** Waits until all streams have received a change with this data. */
   const shows = async (type: string, data: object, by?: object | null) => {
     const find = () => all.find((event) => event.type === type && !shown.has(event));
     await until(() => find() !== undefined);
@@ -236,10 +238,10 @@ void t.test("every type is shown with its subject and author", async (t) => {
   t.equal((await site.command("user", "delete", "demo", user_id)).code, 0);
   await shows("user.erased", { user_id }, { kind: "command" });
 
-  // The first comment comes at once, and the next one within 15 seconds.
+  // The first comment is sent immediately, and the next one within 15 seconds.
   await until(() => streams.every(({ comments }) => comments > 1));
 
-  // What was streamed is in order, the same at both processes, and in the pages.
+  // Streamed changes are in order, identical on both processes, and the same as in the pages.
   const seqs = all.map(({ seq }) => seq as number);
   t.same(
     seqs,
@@ -291,10 +293,10 @@ void t.test("which questions the feed refuses", async (t) => {
   t.equal(nobody.status, 401);
 });
 
-/** The workers of SQLite that were killed. */
+/** The process ids of killed workers, on SQLite. */
 const killed = new Set<number>();
 
-/** Kills one of the two processes, and waits until there is another one in its place. */
+/** Kills one of the two processes, and waits until it has been replaced. */
 async function killOne({ processes, restart }: Site, index: 0 | 1): Promise<void> {
   if (shared) return restart("SIGKILL", index);
   const workers = () =>
@@ -302,7 +304,7 @@ async function killOne({ processes, restart }: Site, index: 0 | 1): Promise<void
       .map(([, pid]) => Number(pid))
       .filter((pid) => !killed.has(pid));
   await until(() => workers().length === 2);
-  // The first one is the oldest.
+  // Workers are sorted from oldest to newest.
   const pid = workers()[index]!;
   killed.add(pid);
   process.kill(pid, "SIGKILL");
@@ -326,7 +328,7 @@ void t.test("streams, pages and webhooks live through kills", async (t) => {
     for await (const change of client.changes(options)) followed.push(change);
   })();
   let count = 0;
-  /** Makes a room, again if the process ended meanwhile. The answer may be lost. */
+  /** Creates a room, and retries if the process has ended. The response may be lost. */
   const make = async () => {
     const body = JSON.stringify({ name: `Room ${count++}` });
     const path = `${door}/api/v1/worlds/demo/rooms/`;
@@ -366,7 +368,7 @@ void t.test("streams, pages and webhooks live through kills", async (t) => {
     "client.changes() resumes, and shows each once",
   );
 
-  // Another process delivers within 30 seconds, in order, and at least once.
+  // Another process takes over the deliveries within 30 seconds, in order and at least once.
   const last = `demo.${expected.at(-1)}.${hook.id}`;
   await until(() => got.some(({ headers }) => headers["webhook-id"] === last));
   const ids = got.map(({ headers }) => headers["webhook-id"] as string);
@@ -390,10 +392,10 @@ const makeRoom = async ({ store }: Server, draft: object = {}): Promise<string> 
 
 const CHAT = { module_config: [{ type: "chat.native" }] };
 
-/** The administrator, whose user exists after a login. */
+/** The administrator, whose user is created by a login. */
 const ADMIN = { uid: "ada", traits: ["admin", "api"], profile: { display_name: "Ada" } };
 
-// feed.test.ts has every type of change, and the questions that are refused.
+// feed.test.ts covers every type of change, and invalid queries.
 void t.test("pages and streams of what happened", async (t) => {
   const live = await startServer(t);
   const token = live.tokenOf(ADMIN);
@@ -531,6 +533,21 @@ void t.test("a client goes before its stream begins", async (t) => {
   t.equal(live.app.feeds.count, 0, "and nothing waits for the client");
 });
 
+void t.test(
+  "all streams of a token end when its invitation does, even if the end has changed",
+  async (t) => {
+    const live = await startServer(t);
+    const { body: invitation } = await live.rest("POST", "demo/invitations/", { role: "admin" });
+    const token = (invitation.link as string).split("#token=")[1]!;
+    const url = `${live.baseUrl}/api/v1/worlds/demo/changes/`;
+    const streams = [await openStream(t, url, token), await openStream(t, url, token)];
+    const expires_at = new Date(Date.now() + 300).toISOString();
+    await live.rest("PATCH", `demo/invitations/${invitation.id}/`, { expires_at });
+    await until(() => streams.every(({ ended }) => ended));
+    t.ok(Date.now() >= Date.parse(expires_at), "not before");
+  },
+);
+
 void t.test("a reader that falls behind is dropped", async (t) => {
   const live = await startServer(t);
   const room = await makeRoom(live, CHAT);
@@ -628,20 +645,7 @@ void t.test("what cannot be read is tried again, unless it is a bug", async (t) 
   }
 });
 
-// Every write of the store is in the change feed, or here with the reason why not.
-
-/** The methods of all parts of the store. */
-type Method = {
-  [P in keyof Store]-?: Store[P] extends (...args: never[]) => unknown
-    ? never
-    : `${P}.${keyof NonNullable<Store[P]> & string}`;
-}[keyof Store];
-
-/** What a write shows, in the order of the entries. */
-type Shown = [write: () => Promise<unknown>, ...types: FeedType[]];
-
-/** A read, or why a write shows nothing. */
-type Silent = "reads" | { not: string };
+// Every write of the store appears in the change feed, or is listed here with the reason why not.
 
 const reads = "reads";
 const OF_SERVER = { not: "The feed of a world begins and ends with it." };
@@ -650,7 +654,7 @@ const AUDITED = { not: "It is in the audit, as an act that changes no data." };
 const AGED = { not: "Retention ends what is too old for all readers." };
 const STATE = { not: "It is what the server keeps for its own work." };
 
-const silent = {
+const silent: Readonly<Record<string, Silent>> = {
   "worlds.get": reads,
   "worlds.at": reads,
   "worlds.list": reads,
@@ -670,6 +674,10 @@ const silent = {
   "users.search": reads,
   "users.list": reads,
   "users.blocked": reads,
+  "users.waiting": reads,
+  "users.nextModerationEnd": reads,
+  "users.networkBan": reads,
+  "users.lookAlikes": reads,
   "users.block": OWN,
   "users.unblock": OWN,
   "files.has": reads,
@@ -687,8 +695,17 @@ const silent = {
   "chat.channel": reads,
   "chat.events": reads,
   "chat.sent": reads,
+  "chat.sentBy": reads,
   "chat.event": reads,
   "chat.search": reads,
+  "chat.held": reads,
+  "chat.heldMessage": reads,
+  "chat.hold": { not: "Only the author and the moderators hear of messages that wait." },
+  "chat.reject": { not: "Only the author and the moderators hear of messages that wait." },
+  "reports.get": reads,
+  "reports.list": reads,
+  "reports.notes": reads,
+  "reports.open": reads,
   "chat.deliveries": reads,
   "chat.isMember": reads,
   "chat.members": reads,
@@ -708,34 +725,45 @@ const silent = {
   "polls.list": reads,
   "polls.ballots": reads,
   "polls.voters": reads,
+  "polls.summary": reads,
+  "polls.players": reads,
+  "polls.ending": reads,
   "program.get": reads,
   "program.rooms": reads,
   "program.references": reads,
   "program.favorites": reads,
+  "program.moved": reads,
+  "program.edits": reads,
   "program.favor": OWN,
+  "ratings.own": reads,
+  "ratings.list": reads,
+  "ratings.sums": reads,
+  "ratings.rate": { not: "Ratings are read without their authors, in the results." },
   "programLinks.user": reads,
   "programLinks.link": OWN,
   "invites.find": reads,
   "invites.of": reads,
+  "invites.byCode": reads,
   "invites.link": AUDITED,
   "invites.end": AUDITED,
   "push.key": reads,
   "push.of": reads,
   "push.due": reads,
+  "push.moderating": reads,
+  "push.moved": reads,
+  "captions.get": reads,
+  "captions.list": reads,
+  "captions.count": reads,
+  "captions.kept": reads,
+  "captions.now": reads,
+  "captions.languages": reads,
+  "captions.expire": AGED,
+  "screens.get": reads,
+  "screens.show": { not: "It is for the screens and the hosts of the room alone." },
   "push.keep": STATE,
   "push.subscribe": OWN,
   "push.forget": OWN,
   "push.claim": STATE,
-  "webhooks.list": reads,
-  "webhooks.get": reads,
-  "webhooks.enabled": reads,
-  "webhooks.create": AUDITED,
-  "webhooks.update": AUDITED,
-  "webhooks.delete": AUDITED,
-  "webhooks.hold": STATE,
-  "webhooks.beat": STATE,
-  "webhooks.note": STATE,
-  "webhooks.disable": AUDITED,
   "audit.list": reads,
   "audit.callers": reads,
   "audit.record": AUDITED,
@@ -746,10 +774,8 @@ const silent = {
   "log.state": reads,
   "log.history": reads,
   "log.prune": AGED,
-} satisfies Partial<Record<Method, Silent>>;
-
-/** The writes that are shown: all others. */
-type ShownWrites = Record<Exclude<Method, keyof typeof silent>, Shown[]>;
+  ...fromAll(({ silent }) => silent),
+};
 
 void t.test("every write is shown, or has a reason", async (t) => {
   const entries: Entry[] = [];
@@ -760,7 +786,7 @@ void t.test("every write is shown, or has a reason", async (t) => {
     },
   });
   const { worlds, rooms, users, files, announcements } = store;
-  const { chat, questions, polls, program } = store;
+  const { calls, captions, chat, questions, polls, program, reports } = store;
   await worlds.create(worldOf("demo"));
   const visitor = { tokenId: "ada", traits: new Set<string>() };
   const { id: ada } = await users.enter("demo", visitor);
@@ -787,15 +813,25 @@ void t.test("every write is shown, or has a reason", async (t) => {
   const speaker = await speakerWith({});
   await speakerWith({ user_id: bob });
   await speakerWith({ picture: `https://demo.example/media/${key}` });
+  const twin = await speakerWith({ organization: "o" });
+  const speaker_ids = [speaker, twin];
   const session = valueOf(
-    await program.createSession("demo", { title: "s", speaker_ids: [speaker], room_id: room }),
+    await program.createSession("demo", { title: "s", speaker_ids, room_id: room }),
   ).session.value.id;
   const sight = { sees: () => true, hosts: [] };
   const message = { sender: ada, content: { type: "text", body: "x" } };
   await chat.join("demo", room, ada);
   const { event } = await chat.send("demo", room, message);
 
-  const writes: ShownWrites = {
+  const { id: dee } = await users.enter("demo", { ...visitor, tokenId: "dee" });
+  const complaint = { by: ada, reason: "spam", text: "", at: 1 } as const;
+  const report = () => reports.create("demo", { kind: "user", room: null, user: dee }, complaint);
+  const visit = { identity: `${ada}:1`, session: "s1" };
+  const again = { ...visit, session: "s2", joined: 2, sources: [] };
+  const device = { identity: visit.identity, user: ada, hidden: false, access: { traits: [] } };
+  await calls.issued("demo", room, { ...device, ends: 9 }, { now: 1 });
+
+  const writes: Record<string, Shown[]> = {
     "worlds.update": [[() => worlds.update("demo", { title: "b" }), "world.updated"]],
     "worlds.configure": [[() => worlds.configure("demo", { title: "c" }), "world.updated"]],
     "rooms.create": [[() => rooms.create("demo", { name: "S" }), "room.created"]],
@@ -813,6 +849,27 @@ void t.test("every write is shown, or has a reason", async (t) => {
     "users.moderate": [[() => users.moderate("demo", bob, "silenced"), "user.moderated"]],
     "users.moderateNamed": [
       [() => users.moderateNamed("demo", "later", "banned"), "user.created", "user.moderated"],
+    ],
+    "users.answer": [
+      [
+        async () => {
+          const guest = { waits: true };
+          const { id } = await users.enter("demo", { clientId: "w", traits: new Set(), guest });
+          await users.answer("demo", id, true);
+        },
+        "user.created",
+        "user.moderated",
+      ],
+    ],
+    "users.endModeration": [
+      [
+        async () => {
+          await users.moderate("demo", bob, { state: "silenced", until: 1 });
+          await users.endModeration("demo", 2);
+        },
+        "user.moderated",
+        "user.moderated",
+      ],
     ],
     "users.erase": [
       [() => users.erase("demo", { user_id: bob }), "user.erased", "speaker.updated"],
@@ -855,7 +912,67 @@ void t.test("every write is shown, or has a reason", async (t) => {
         "chat.deleted",
       ],
     ],
+    "chat.approve": [
+      [
+        async () => {
+          const { id } = await chat.hold("demo", room, message, 1);
+          await chat.approve("demo", room, id, [], false);
+        },
+        "chat.message",
+      ],
+    ],
+    "reports.create": [[() => report(), "report.created"]],
+    "reports.resolve": [
+      [
+        async () => {
+          const scope = { user: bob, rooms: [], world: true };
+          const [found] = await reports.list("demo", scope, { limit: 1 });
+          await reports.resolve("demo", found!.id, "dismissed", bob, 1);
+        },
+        "report.resolved",
+      ],
+    ],
     "chat.leave": [[() => chat.leave("demo", room, ada, false), "chat.left"]],
+    "calls.joined": [
+      [() => calls.joined("demo", room, visit, { at: 1, now: 1 }), "call.started", "call.joined"],
+    ],
+    "captions.add": [
+      [
+        () => {
+          const line = { lang: "en", text: "Hello.", final: true, at: 1 };
+          const lines = [line, { ...line, final: false }, line];
+          return captions.add("demo", room, lines, ada, 1);
+        },
+        "caption.added",
+        "caption.added",
+      ],
+    ],
+    "calls.raise": [[() => calls.raise("demo", room, ada, 1), "hand.raised"]],
+    "calls.stage": [
+      [() => calls.stage("demo", room, ada, true, 1), "hand.lowered", "call.staged"],
+      [() => calls.stage("demo", room, ada, false, 1), "call.staged"],
+    ],
+    "calls.lower": [
+      [
+        async () => {
+          await calls.raise("demo", room, ada, 1);
+          await calls.lower("demo", room, ada);
+        },
+        "hand.raised",
+        "hand.lowered",
+      ],
+    ],
+    "calls.left": [
+      [() => calls.left("demo", room, visit, { at: 2, now: 2 }), "call.left", "call.ended"],
+    ],
+    "calls.reconciled": [
+      [
+        () => calls.reconciled("demo", room, [again], { asked: 1e5, now: 1e5 }),
+        "call.started",
+        "call.joined",
+      ],
+    ],
+    "calls.end": [[() => calls.end("demo", room, { now: 2e5 }), "call.ended"]],
     "questions.create": [
       [
         () => questions.create("demo", room, { sender: ada, content: "r", state: "visible" }),
@@ -880,12 +997,58 @@ void t.test("every write is shown, or has a reason", async (t) => {
       [() => polls.update("demo", room, poll.id, { content: "r" }, ada), "poll.updated"],
     ],
     "polls.vote": [
-      [() => polls.vote("demo", room, poll.id, ada, [poll.options[0]!.id]), "poll.votes"],
+      [
+        () => polls.vote("demo", room, poll.id, ada, { options: [poll.options[0]!.id] }),
+        "poll.votes",
+      ],
     ],
     "polls.pin": [[() => polls.pin("demo", room, poll.id, ada), "poll.updated"]],
+    "polls.hideAnswer": [
+      [
+        async () => {
+          const draft = { content: "w", options: [], state: "open", poll_type: "words" } as const;
+          const { id } = await polls.create("demo", room, draft);
+          await polls.vote("demo", room, id, ada, { answers: ["rude"] });
+          await polls.hideAnswer("demo", room, id, "rude", true);
+        },
+        "poll.created",
+        "poll.votes",
+        "poll.updated",
+      ],
+    ],
+    "polls.end": [
+      [
+        async () => {
+          const { id } = await polls.create("demo", room, {
+            content: "q",
+            options: [{ content: "a", correct: true }],
+            state: "open",
+            poll_type: "quiz",
+            settings: { seconds: 5 },
+            at: 1,
+          });
+          await polls.end("demo", room, id, 5_001);
+        },
+        "poll.created",
+        "poll.updated",
+      ],
+    ],
     "polls.delete": [[() => polls.delete("demo", room, poll.id), "poll.deleted"]],
     "program.createSession": [
       [() => program.createSession("demo", { title: "t" }), "session.created"],
+    ],
+    "program.runSession": [
+      [
+        async () => {
+          const times = { starts_at: "2027-03-01T09:00:00Z", ends_at: "2027-03-01T09:40:00Z" };
+          await program.updateSession("demo", session, { room_id: room, ...times });
+          const now = Date.parse(times.starts_at);
+          const asked = { session, action: "hold" } as const;
+          await program.runSession("demo", room, asked, { now, overrun: 0 });
+        },
+        "session.updated",
+        "session.updated",
+      ],
     ],
     "program.updateSession": [
       [() => program.updateSession("demo", session, { title: "u" }), "session.updated"],
@@ -895,6 +1058,14 @@ void t.test("every write is shown, or has a reason", async (t) => {
     ],
     "program.updateSpeaker": [
       [() => program.updateSpeaker("demo", speaker, { name: "z" }, []), "speaker.updated"],
+    ],
+    "program.mergeSpeakers": [
+      [
+        () => program.mergeSpeakers("demo", speaker, twin),
+        "session.updated",
+        "speaker.updated",
+        "speaker.deleted",
+      ],
     ],
     "program.deleteSpeaker": [
       [() => program.deleteSpeaker("demo", speaker), "session.updated", "speaker.deleted"],
@@ -919,6 +1090,7 @@ void t.test("every write is shown, or has a reason", async (t) => {
       ],
     ],
   };
+  for (const { shown } of resources) Object.assign(writes, await shown?.(store));
   for (const [name, all] of Object.entries(writes)) {
     for (const [write, ...types] of all) {
       entries.length = 0;

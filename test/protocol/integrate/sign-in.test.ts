@@ -9,7 +9,7 @@ import { startSite } from "../../support/site.js";
 
 const path = "/w/demo/sign-in/sso/";
 
-/** A server with a world whose people sign in at a provider. */
+/** Starts a server with a world whose users sign in at a provider. */
 async function start(
   t: Test,
   settings: Partial<SignInProvider> = {},
@@ -41,9 +41,9 @@ async function start(
     address,
     configure,
     sso,
-    /** The address to which a sign-in leads at last. */
+    /** Follows a sign-in to its final URL. */
     signIn: (query = "") => browser.until(address + query, /#token=|\?sign-in=/),
-    /** The address of the callback, with an answer that was not used yet. */
+    /** Follows a sign-in up to its callback URL, whose authorization response is still unused. */
     callback: (by = browser) => by.until(address, /\/callback\?/),
   };
 }
@@ -170,7 +170,7 @@ void t.test("a provider that lies", async (t) => {
   const known = "/.well-known/openid-configuration";
   const truth = (await (await fetch(issuer + known)).json()) as object;
   let hours = 1;
-  /** A provider is read again when its entry changes. */
+  /** Changes the provider's entry, which makes the server re-read its metadata. */
   const again = () => configure({ ...sso, session_hours: ++hours });
   for (const [name, lie] of [
     ["another issuer", { issuer: "https://accounts.example.org" }],
@@ -297,7 +297,7 @@ void t.test("people sign in at a provider, at either process", async (t) => {
   await site.save("PATCH", "", { config: { oidc: [sso] } });
   const browser = new Browser();
   const back = await browser.until(begins + path, /\/callback\?/);
-  // Cookies belong to a host, whatever its port.
+  // Cookies belong to a host, regardless of its port.
   const there = back.replace(begins, ends);
   const { location } = await browser.get(there, browser.cookies(back));
   const [, token] = location!.split("#token=");

@@ -3,7 +3,7 @@ import { Webhook } from "standardwebhooks";
 import t, { type Test } from "tap";
 import { type Json } from "../../../conformance/client.js";
 import { StoreError } from "../../../db/contract/store.js";
-import { delayAfter } from "../../../plugins/webhooks/message.js";
+import { retryDelay } from "../../../plugins/webhooks/retries.js";
 import { Source } from "../../../plugins/webhooks/source.js";
 import { typeFilter } from "../../../schemas/plain/feed.js";
 import { until } from "../../support/helper.js";
@@ -11,9 +11,9 @@ import { startServer } from "../../support/server.js";
 import { type Site, startSite } from "../../support/site.js";
 import { receiver } from "../../support/receiver.js";
 
-// Webhooks, the audit, and what hosts do over HTTP.
+// Webhooks, the audit, and host actions over HTTP.
 
-/** A server in this process that may send to this machine. */
+/** Starts a server in this process that may send to the local machine. */
 const sending = (t: Test, dataDir?: string, webhookAllow = ["127.0.0.1"]) =>
   startServer(t, { config: { webhookAllow }, ...(dataDir !== undefined && { dataDir }) });
 
@@ -40,7 +40,6 @@ void t.test("a webhook from its making to its end", async (t) => {
   t.match(list, { count: 1, next: null, results: [{ id: hook.id }] });
   t.notMatch(JSON.stringify([read, list]), secret.slice(6));
 
-  // A failure, and a delay that `redeliver` ends.
   await site.room("A");
   await until(() => got.length === 1);
   const state = async () => (await site.save("GET", path)).state;
@@ -58,7 +57,7 @@ void t.test("a webhook from its making to its end", async (t) => {
     t.match(await site.api(`${path}redeliver`, call), { status: 400, body: { after: [/./] } });
   }
 
-  // A disabled one can be tried, and goes on where it was.
+  // A disabled webhook can be tested, and resumes where it stopped once it is enabled.
   await site.save("PATCH", path, { enabled: false });
   await site.room("While it is disabled");
   const tried = await site.save("POST", `${path}test`);
@@ -202,7 +201,7 @@ void t.test("the audit", async (t) => {
   t.equal((await site.api("audit/?after=x")).status, 400);
   t.equal((await site.api("audit/", { as: "reader" })).status, 403);
 
-  // It outlives its author, without a name.
+  // An entry outlives its author, but loses the name.
   await site.save("POST", "delete_user", { user_id: host.id });
   const kept = (await only("type=user.moderated"))[0]!;
   t.match(kept.by, { kind: "user", user_id: host.id, token_id: null });
@@ -237,7 +236,7 @@ void t.test("a new selection beside a redelivery", async (t) => {
   const { webhooks } = live.store;
   await until(async () => (await webhooks.get("demo", id))?.holder !== null);
   await live.rest("POST", "demo/rooms/", { name: "a" });
-  // Where it is stored: of other types, it goes on in memory.
+  // The stored position: for changes of other types, the webhook advances in memory only.
   const { position } = (await webhooks.get("demo", id))!;
   await Promise.all([
     webhooks.update("demo", id, { types: ["room.*"] }),
@@ -272,7 +271,7 @@ void t.test("a read fails when a process begins to send", async (t) => {
   await make(second.url);
   await until(() => failures === 1);
   await live.rest("POST", "demo/rooms/", { name: "a" });
-  // The beats of the first webhook do not keep the second one from being held.
+  // Heartbeats for the first webhook do not prevent the second one from being held.
   await until(() => second.got.length === 1 && first.got.length === 1);
 });
 
@@ -307,7 +306,7 @@ void t.test("410 disables", async (t) => {
   const { webhooks } = live.store;
   const hook = () => webhooks.get("demo", id);
   await until(async () => (await hook())?.last_status === 410);
-  // Its holder stores a last position when it ends.
+  // The holder stores a final position when it stops.
   await until(async () => (await hook())?.holder === null);
   t.notOk((await hook())!.enabled);
   t.match(
@@ -335,17 +334,18 @@ void t.test("after three days and eight failures it is disabled", async (t) => {
   const hour = 3_600_000;
   let ahead = 3 * 24 * hour;
   Date.now = () => now() + ahead;
-  // The clock may have been set, or the server may have been off.
+  // Three days alone do not disable it: the clock may have been set, or the server may have been
+  // off.
   for (let tries = 2; tries < 8; tries++) {
     await until(async () => (await stored())?.attempts === tries);
     t.ok((await hook()).enabled, `after ${tries} tries`);
     ahead += 8 * hour;
-    // Its holder looks at the clock again.
+    // Makes the holder re-check the clock.
     await live.rest("PATCH", at, { description: `${tries}` });
   }
   await until(async () => !(await hook()).enabled);
   t.match((await hook()).state, { failing_since, next_try_at: null });
-  // A try beside a change of the settings does not count.
+  // An attempt during a change of settings does not count.
   t.ok(got.length >= 8);
 });
 
@@ -421,7 +421,7 @@ void t.test("texts that are erased are not sent", async (t) => {
 
 void t.test("failures are repeated ever later", async (t) => {
   const times = [1, 2, 3, 4, 5, 6, 7, 8, 99];
-  const minutes = (random: number) => times.map((n) => delayAfter(n, () => random) / 60_000);
+  const minutes = (random: number) => times.map((n) => retryDelay(n, () => random) / 60_000);
   const least = [5 / 60, 0.5, 2, 10, 60, 180, 360, 360, 360];
   t.strictSame(minutes(0), least);
   t.ok(
@@ -446,12 +446,12 @@ void t.test("entries of other types cost a webhook no read", async (t) => {
   };
   await until(async () => (await webhooks.get("demo", id))?.holder !== null);
   await until(() => reads > 0);
-  // What came while it was taken over may need some.
+  // Changes that arrived during the takeover may need a few reads.
   await until(async () => {
     reads = 0;
     for (let i = 0; i < 5; i++) {
       await make(`other ${i}`);
-      // Longer than entries gather for a read.
+      // Longer than entries are batched for a read.
       await sleep(50);
     }
     return reads === 0;

@@ -3,7 +3,7 @@ import { until } from "../../support/helper.js";
 import { type Client, type Json, makePoll, openWorld } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// People without a name, whom a link lets into one room, and screens.
+// Screens, and users without a name whom a link lets into a single room.
 
 const server = await startServer(t);
 
@@ -16,7 +16,7 @@ const modules = (anonymous: boolean) => [
 
 const ofAdmin = ["world.api", "world.secrets", "world.update", "room.update", "chat.moderate"];
 
-/** An event that lets no guests in, with two rooms; one takes people without a name. */
+/** Creates an event that admits no guests, with two rooms; one admits users without a name. */
 async function closedEvent() {
   const keys = [...ofAdmin, "room.create", "room.delete"];
   const permission_config = {
@@ -129,7 +129,7 @@ void t.test("what a person without a name can reach", async (t) => {
     ...named([...inOther, "room.react"], { room: other, reaction: "👏" }),
   });
 
-  // Others learn nothing of them.
+  // Others cannot see them.
   const ids = (users: Json[]) => users.map(({ id }) => id);
   t.same(ids((await admin.do("user.list", null)).results), [admin.id]);
   t.same(ids((await admin.do("room.enter", { room })).viewers), [admin.id]);
@@ -192,7 +192,8 @@ void t.test("screens", async (t) => {
   await makePoll(admin, room);
   const [poll] = await screen.do("poll.list", { room });
   t.ok(poll.results, "it shows how others voted");
-  t.same(await screen.do("room.invite.anonymous.link", { room }), { url });
+  const invite = await screen.do("room.invite.anonymous.link", { room });
+  t.match(invite, { url, short: /\/j\/[A-Z2-9]{6}$/ });
   await refuses(t, screen, "protocol.denied", {
     "chat.join": { channel: hall },
     "chat.send": { channel: hall },

@@ -20,14 +20,15 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Costs: what may not grow with the number of listeners, and what one user may cause for all.
+// Costs that must not grow with the number of listeners, and bounds on what one user can cause for
+// everyone.
 
 const server = await startServer(t);
 
-/** Calls of the store that follow from time, and not from what people do. */
+/** Store calls made by timers, not by user actions. */
 const TIMED = ["heads"];
 
-/** Counts the calls of the store's methods while something is done. */
+/** Counts the store calls made during some work. */
 async function callsOf({ store }: OpenWorld, work: () => Promise<unknown>): Promise<number> {
   let calls = 0;
   const restore: (() => void)[] = [];
@@ -47,7 +48,10 @@ async function callsOf({ store }: OpenWorld, work: () => Promise<unknown>): Prom
   return calls;
 }
 
-/** Counts how often JSON with a mark is made, and parsed or frozen by the server, while something is done. */
+/**
+ * Counts how often JSON that contains a given text is encoded, and how often the server parses or
+ * freezes it, during some work.
+ */
 async function workOn(mark: string, work: () => Promise<unknown>) {
   const { parse, stringify } = JSON;
   const { freeze } = Object;
@@ -79,13 +83,13 @@ void t.test("costs", async (t) => {
   const world = await openWorld(server);
   const { chat, rooms } = world.store;
 
-  /** Lets some guests subscribe. */
+  /** Subscribes a number of guests. */
   const audience = async (channel: string, size: number) => {
     const guests = await Promise.all(Array.from({ length: size }, () => world.guest()));
     for (const guest of guests) await guest.do("chat.subscribe", { channel });
     return guests;
   };
-  /** Checks that something for many is about as cheap as for few. */
+  /** Checks that the cost for many is about the same as for few. */
   const isFlat = async (
     few: number,
     many: number,
@@ -201,7 +205,7 @@ void t.test("costs", async (t) => {
 const large = { display_name: "Big", text: "x".repeat(16_000) };
 
 void t.test("entering again and again", async (t) => {
-  // With the limits that operators get.
+  // The default limits.
   const limits = { commandsPerSecond: 50, messagesPerSecond: 5 };
   const world = await openWorld(await startServer(t, { limits }));
   const room = await world.room();
@@ -212,7 +216,7 @@ void t.test("entering again and again", async (t) => {
     return (await admin.names()).filter((name) => name === "room.viewer.added").length;
   };
   const started = performance.now();
-  // Beside those that are sent at once, about two a second are.
+  // About two pushes per second, in addition to those sent immediately.
   const isFew = async (what: string) => {
     const most = 20 + (2 * (performance.now() - started)) / 1000;
     const count = await pushed();
@@ -287,7 +291,7 @@ void t.test("searches of a user", async (t) => {
   };
   const [one, two, other] = [await world.guest("a"), await world.guest("a"), await world.guest()];
   const payload = { search_term: "", page: 1 };
-  /** Begins a search, and waits until the store has got it. */
+  /** Starts a search, and waits until it has reached the store. */
   const begin = async (client: Client) => {
     const before = waiting.length;
     client.sendFrame("user.list.search", 1, payload);
@@ -341,7 +345,6 @@ void t.test("a crowd that opens the program costs one encoding", async (t) => {
   t.equal(encoded, 2 * titles.length, "once more for people who see more");
 });
 
-/** The state of a world as the server has it. */
 const stateOf = async (world: OpenWorld) => (await world.live.states.get(world.id))!;
 
 void t.test("a world without connections", async (t) => {
@@ -365,7 +368,7 @@ void t.test("only people with the same rights share what is sent", async (t) => 
   const of = (traits: string[], more: Partial<Bearer> = {}) =>
     state.view({ traits: new Set(traits), state: "", ...more });
   const groups: View[][] = [
-    // What no rule of the world names makes no difference.
+    // Traits that no rule of the world names make no difference.
     [of([]), of(["nobody-asks"]), of(["crew lead"]), of(["crew\nlead"])],
     [of(["crew"]), of(["crew", "nobody-asks"])],
     [of(["lead"])],
@@ -382,7 +385,7 @@ void t.test("only people with the same rights share what is sent", async (t) => 
 });
 
 void t.test("what all see of a world is made once, and framed for each", async (t) => {
-  // From a frame with a short length to one with the longest (RFC 6455, section 5.2).
+  // Frames from the shortest to the longest length encoding (RFC 6455, section 5.2).
   for (const [size, rooms] of [
     [10, 1],
     [20_000, 2],

@@ -18,9 +18,10 @@ import {
 } from "../../support/open-world.js";
 import { type Server, startServer } from "../../support/server.js";
 
-// How much clients may send, and how often; what they can make a server keep in memory.
+// Limits on the size and rate of what clients send, and on the memory that they can make a server
+// use.
 
-/** The limits that operators get. */
+/** The default limits. */
 const { commandsPerSecond, messagesPerSecond } = loadConfig({}).live;
 const server = await startServer(t, { limits: { commandsPerSecond, messagesPerSecond } });
 const short = await startServer(t, { limits: { authTimeout: 2500, maxFrame: 2048, maxText: 10 } });
@@ -149,7 +150,7 @@ void t.test("commands a second", async (t) => {
   const own = await startServer(t, { limits: { commandsPerSecond: 1 } });
   const go = holdRates(t);
   const guest = await own.guest();
-  // The login was the first of six.
+  // The login counts as the first in a burst of six.
   for (let i = 1; i <= 8; i++) {
     guest.sendFrame("user.update", i, { profile: { display_name: `N${i}` } });
   }
@@ -165,7 +166,6 @@ void t.test("commands a second", async (t) => {
   t.equal(user?.profile?.display_name, "N5", "not executed");
   t.equal(await (await own.guest()).code("user.list.blocked"), "ok", "others go on");
   go();
-  // After a while it may go on.
   await until(async () => (await guest.code("user.list.blocked")) === "ok");
 });
 
@@ -183,7 +183,7 @@ void t.test("logins a second are a user's", async (t) => {
     }
     const client = await own.connect();
     t.match(await client.login(credentials), ["error", { code: limited }], name);
-    // The connection stays, for another login.
+    // The connection stays open for another login.
     const other = await client.login({ client_id: `no-${name}` });
     t.equal(other[0], "authenticated", "others go on");
   }
@@ -204,7 +204,7 @@ void t.test("messages a second are a user's", async (t) => {
     }
   }
   go();
-  // A room gets them once a second, so perhaps some now and others later.
+  // A room pushes reactions once a second, so they may be split across pushes.
   const counted: number[] = [];
   const pushed = new Set<string>();
   while (pushed.size < rooms.length || counted.length < 4) {
@@ -252,7 +252,7 @@ void t.test("websockets of a process", async (t) => {
   t.equal((await fetch(`${own.baseUrl}/healthz`)).status, 200, "requests are served");
   one.close();
   await soon(one.closed);
-  // A closed one makes room.
+  // A closed connection frees its slot.
   await until(() =>
     own
       .connect()
@@ -268,7 +268,7 @@ void t.test("a client that does not read", async (t) => {
   const text = "x".repeat(400_000);
   const isOpen = () =>
     [...own.app.live.sockets.values()].some(({ login }) => login?.user === slow.id);
-  // The operating system takes some megabytes first.
+  // The operating system buffers some megabytes first.
   for (let round = 0; isOpen() && round < 200; round++) {
     await admin.do("announcement.create", { text, state: "active" });
     for (const client of [quick, admin]) await client.next("announcement.created_or_updated");
@@ -298,7 +298,7 @@ void t.test("a client that does not read", async (t) => {
 
 void t.test("silence", async (t) => {
   const own = await startServer(t, { limits: { pingInterval: 1000 } });
-  // Time passes when the test says so. It begins with a tick.
+  // The test controls the clock, which starts on a tick.
   const began = Math.ceil(performance.now() / TICK) * TICK;
   const today = Date.now();
   let passed = 0;
@@ -329,7 +329,7 @@ void t.test("the system clock is set", async (t) => {
   t.teardown(() => (Date.now = now));
   const set = (offset: number) => (Date.now = () => now() + offset);
   const guest = await short.guest();
-  // While this one waits for its end, the server looks at all connections.
+  // While this connection times out, the server checks all connections.
   const timesOut = async () =>
     t.match(await (await short.connect()).frame(), ["error", { code: "auth.timeout" }]);
   set(90_000);
@@ -343,7 +343,7 @@ void t.test("the system clock is set", async (t) => {
   t.equal((await soon(closed)).code, 1008, "a token counts and expires on the system clock");
 });
 
-/** A frame of a client, masked with zeros. */
+/** Builds a client frame, masked with zeros. */
 function frame(content: string, { opcode = 1, fin = true } = {}): Buffer {
   const size = Buffer.byteLength(content);
   const head = Buffer.alloc(size < 126 ? 6 : 8);
@@ -363,7 +363,7 @@ const handshake = rawRequest("GET /ws/world/demo/", {
   "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
 });
 
-/** A websocket that a test writes bytes to, and the server's side of it. */
+/** Opens a WebSocket to which a test writes raw bytes, along with its connection on the server. */
 async function rawSocket(t: Test, { app, port }: Server) {
   const before = new Set(app.live.sockets.values());
   const socket: Socket = connect(port, "127.0.0.1");
@@ -388,7 +388,7 @@ void t.test("messages that wait are few, and small in all", async (t) => {
     }
     socket.pause();
     for (let i = 0; i < 160; i++) socket.write(message);
-    // It reads until the client would have to read.
+    // The server stops reading until the client reads its responses.
     let [queued, unsent] = [0, 0];
     for (const end = performance.now() + 1000; performance.now() < end; await delay(5)) {
       queued = Math.max(queued, connection.incoming.count);
@@ -428,8 +428,8 @@ void t.test("requests are served while strangers flood", async (t) => {
     }
     on = false;
     socket.destroy();
-    // Refusals have a burst of 300 and a rate of 50, as commands have. Each costs time,
-    // so it does not matter how many messages come.
+    // Refusals have a burst of 300 and a rate of 50 per second, like commands. Each one takes time,
+    // so the number of incoming messages does not matter.
     const seconds = (performance.now() - started) / 1000;
     t.ok(refused <= 300 + 50 * seconds + 1, `${name}: ${refused} refusals`);
   }
@@ -474,7 +474,7 @@ void t.test("a client that waits for a busy server does not time out", async (t)
   for (let i = 0; i < 50; i++) clients.push(await rawSocket(t, own));
   const now = performance.now.bind(performance);
   let leap = 0;
-  // Each message uses up its turn, so that the others wait in line.
+  // Each message exhausts its time slice, so the others stay queued.
   t.intercept(performance, "now", { value: () => now() + (leap += 10) });
   const late = () => clients.map(({ connection }) => connection.tick(now() + long));
   t.same([...new Set(late())], ["auth.timeout"], "who says nothing");
@@ -493,11 +493,11 @@ void t.test("a client that waits for a busy server does not time out", async (t)
   await until(() => clients.every(({ connection }) => connection.login));
 });
 
-/** Makes answers wait for a client, which does not read them. */
+/** Fills the write queue of a client that does not read. */
 async function clog({ app }: Server, client: Client): Promise<Connection> {
   client.ws.pause();
   const connection = [...app.live.hub.of("demo", client.id)][0]!;
-  // As much as the buffers of the machine take, and then some.
+  // More than the operating system buffers.
   const ping = JSON.stringify(["ping", "x".repeat(60_000)]);
   while (connection.writer.kept < 500_000) {
     client.send(ping);
@@ -518,7 +518,7 @@ void t.test("a client that takes nothing for half a minute", async (t) => {
   };
   look(100);
   t.notOk(connection.ended, "not yet");
-  // It takes a little.
+  // The client reads a little.
   const { left } = connection.writer;
   client.ws.resume();
   await until(() => connection.writer.left !== left);

@@ -12,7 +12,7 @@ import { keyServer, makeKey } from "../../support/provider.js";
 import { startServer } from "../../support/server.js";
 import { openStoreIn } from "../../support/stack.js";
 
-// Who may log in, what they receive, and what ends their connections.
+// Logins: who is admitted, what users receive, and what ends their connections.
 
 const server = await startServer(t, { config: { webhookAllow: ["127.0.0.1"] } });
 
@@ -221,7 +221,7 @@ void t.test("connections that end during their login", async (t) => {
     }
     await Promise.all(clients.map(({ closed }) => closed));
     await until(() => sockets.size === before);
-    // A later login is answered after theirs.
+    // This login is answered only after the earlier ones have been handled.
     const last = await world.guest();
     t.equal(hub.in(world.id).size, 1, `no connection stays behind: ${end}`);
     last.close();
@@ -269,7 +269,7 @@ void t.test("nothing is lost between the login and what it holds", async (t) => 
   }
 });
 
-/** Checks that a connection receives the reason, and ends. */
+/** Checks that a connection receives an error code, and is closed. */
 async function ends(t: Test, client: Client, code: string): Promise<void> {
   t.match(await client.next("error"), { code }, code);
   const close = code === "world.unknown_world" ? 1000 : 1008;
@@ -279,7 +279,7 @@ async function ends(t: Test, client: Client, code: string): Promise<void> {
 void t.test("a token expires", async (t) => {
   const world = await openWorld(server);
   const guest = await world.guest();
-  // At least two seconds, so that a busy machine can log in before.
+  // Valid for at least two seconds, so that a busy machine can log in first.
   const client = await world.person({ uid: "u", seconds: 3 });
   await ends(t, client, "auth.expired_token");
   t.equal(await guest.code("user.list.blocked"), "ok");
@@ -352,7 +352,7 @@ void t.test("a silence while its user is busy", async () => {
     while (!stop) await client.code("user.list.blocked");
   })().catch(() => {});
   await beside.users.moderate(world.id, client.id, "silenced");
-  // A write of the server notices what others wrote.
+  // Any write by the server makes it notice the writes of other processes.
   await world.guest();
   await soon(client.next("connection.reload"));
   stop = true;

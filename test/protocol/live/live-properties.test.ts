@@ -7,19 +7,19 @@ import { arbitraryOf } from "../../support/arbitrary.js";
 import { openWorld, soon } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Whatever a client sends: every message is answered in its turn, no answer is a
-// fault of the server, and the connection stays. Seeds are new each time, and
-// printed: SEED=… tries the same again, and RUNS=… tries for longer.
+// Whatever a client sends, every message is answered in order, no response reports a server fault,
+// and the connection stays open. Seeds are random and printed: SEED=… repeats a run, and RUNS=…
+// runs for longer.
 
 const seed = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 const numRuns = Number(process.env.RUNS ?? 40);
 t.comment(`SEED=${seed} RUNS=${numRuns}`);
 
-/** How many messages are sent without waiting. */
+/** The maximum number of messages sent without waiting. */
 const AT_ONCE = 12;
 
 const rates = { commandsPerSecond: 1_000_000, messagesPerSecond: 1_000_000 };
-// Some of the frames are larger than a stranger may send.
+// Some of the frames are larger than users without special rights may send.
 const server = await startServer(t, { limits: { ...rates, maxFrame: 1024 * 1024 } });
 
 const byId = Object.fromEntries(
@@ -29,7 +29,7 @@ const byId = Object.fromEntries(
 const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
 const deepObject = (depth: number): string => `${'{"a":'.repeat(depth)}1${"}".repeat(depth)}`;
 
-/** JSON that parsers and programs stumble over. */
+/** JSON that trips up parsers and programs. */
 const nasty: readonly string[] = [
   ..."null true 0 -0 -1 1.5 1e400 -1e400 9007199254740993 1e-400 [] [[]] [null] {}".split(" "),
   "123456789012345678901234567890",
@@ -65,7 +65,7 @@ const nasty: readonly string[] = [
 
 const anyNasty = fc.oneof(fc.constantFrom(...nasty), fc.json());
 
-/** Names of fields, of all commands. */
+/** The field names of all commands. */
 const fields = [
   ...new Set(
     Object.values(commands).flatMap(({ payload }) =>
@@ -82,12 +82,12 @@ const names = fc.oneof(
   fc.string(),
 );
 
-/** The text of a payload whose fields are nasty. */
+/** Generates payloads with nasty fields, as text. */
 const nastyObject = fc
   .array(fc.tuple(fc.constantFrom(...fields), anyNasty), { maxLength: 4 })
   .map((entries) => `{${entries.map(([name, value]) => `"${name}":${value}`).join()}}`);
 
-/** The text of a message that no client should send. */
+/** Generates messages that no client should send, as text. */
 const hostileFrame: Arbitrary<string> = fc.oneof(
   fc
     .tuple(names, anyNasty, fc.oneof(nastyObject, anyNasty))
@@ -102,10 +102,10 @@ const hostileFrame: Arbitrary<string> = fc.oneof(
 );
 
 /**
- * Payloads of a command: valid ones, and such as are wrong in one place.
- * @param schema of the payload.
- * @param schemas what it refers to.
- * @param ids of rooms and users that exist.
+ * Generates payloads of a command: valid ones, and ones that are wrong in one respect.
+ * @param schema the payload's schema.
+ * @param schemas the schemas that it refers to.
+ * @param ids the ids of existing rooms and users.
  */
 function payloadOf(
   schema: JsonObject,
@@ -136,7 +136,7 @@ function payloadOf(
 }
 
 void t.test("no message costs the connection", async () => {
-  // Everybody may do everything, but not lock the others out.
+  // Everyone may do everything, except lock others out.
   const all = Object.fromEntries(
     [
       "chat.moderate",
@@ -160,7 +160,7 @@ void t.test("no message costs the connection", async () => {
     ),
   );
   let count = 0;
-  /** A websocket that may do everything; a new one if the last was rightly closed. */
+  /** Connects a user who may do everything, initially or after a legitimate close. */
   const open = () => world.person({ uid: `u${count++}`, traits: ["boss"] });
   let client = await open();
   await fc.assert(
@@ -175,7 +175,7 @@ void t.test("no message costs the connection", async () => {
       const ended = client.closed.then(() => "ended" as const);
       client.sendFrame("ping", "last");
       for (;;) {
-        // Rules that lock everybody out can be set by who may set rules.
+        // A user who may set rules can legitimately lock everyone out.
         const frame = await Promise.race([client.frame(), ended]);
         reloaded = frame === "ended" || frame[0] === "connection.reload";
         if (reloaded || (frame[0] === "pong" && frame[1] === "last")) break;
@@ -230,11 +230,11 @@ void t.test("nor before the login", async (t) => {
   t.equal(client.ws.readyState, client.ws.OPEN);
 });
 
-/** As JSON; what JSON cannot say is left out. */
+/** Serializes a value, omitting what JSON cannot represent. */
 const json = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner));
 
-/** A snapshot of another process. */
+/** A snapshot from another process. */
 const snapshot = {
   process: "x",
   world: "demo",
@@ -248,7 +248,7 @@ const snapshot = {
   reactions: { hall: { clap: 1 } },
 };
 
-/** Values that no process sends for a field. */
+/** Values for each field that no process sends. */
 const faulty: Partial<Record<keyof typeof snapshot | "asks", readonly unknown[]>> = {
   process: [1, null],
   world: [1, "other", null],

@@ -23,16 +23,16 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Section B: the rights that clients see, and those that they have.
+// Section B: the rights that clients see, and the rights that they actually have.
 
 const server = await startServer(t);
 
 const denied = "protocol.denied";
 
-const ROOM_SILENCED = ["view", "chat.read", "chat.join", "question.read", "poll.read"].map(
-  (it) => `room:${it}`,
-);
-const ROOM_OPEN = ["chat.send", "question.ask", "question.vote", "poll.vote"]
+const ROOM_SILENCED = ["view", "chat.read", "chat.join", "question.read", "poll.read"]
+  .concat("call.join")
+  .map((it) => `room:${it}`);
+const ROOM_OPEN = ["chat.send", "question.ask", "question.vote", "poll.vote", "call.speak"]
   .map((it) => `room:${it}`)
   .concat(ROOM_SILENCED);
 const MODERATOR = [
@@ -40,17 +40,19 @@ const MODERATOR = [
   "question.moderate",
   "poll.manage",
   "poll.early_results",
+  "call.moderate",
+  "bbb.recordings",
   "viewers",
 ].map((it) => `room:${it}`);
-const ROOM_ADMIN = [...MODERATOR, "room:announce", "room:update", "room:delete"];
+const ROOM_ADMIN = [...MODERATOR, "room:announce", "room:update", "room:caption", "room:delete"];
 const WORLD_OPEN = ["world:view", "world:chat.direct"];
 const WORLD_ADMIN = ["announce", "rooms.create.stage", "rooms.create.chat", "update", "users.list"]
-  .concat("users.manage", "connections.unlimited", "secrets", "api", "feed")
+  .concat("users.invite", "users.manage", "connections.unlimited", "secrets", "api", "feed")
   .map((it) => `world:${it}`);
 
 const sorted = (...lists: readonly string[][]) => lists.flat().sort();
 
-/** The rights in the world and in its one room, as a client sees them. */
+/** Returns the rights in the world and in its only room, as a client sees them. */
 function seen({ hello }: Client): [string[], string[]] {
   const { permissions, rooms } = hello["world.config"];
   return [permissions.toSorted(), (rooms[0]?.permissions ?? []).toSorted()];
@@ -82,9 +84,15 @@ void t.test("one string for each key, and what follows from it", async (t) => {
   const table: Row[] = [
     ["world.announce", ["world:announce"], []],
     ["room.create", ["world:rooms.create.stage", "world:rooms.create.chat"], []],
-    ["world.update", ["world:update", "world:users.list", "world:connections.unlimited"], []],
+    [
+      "world.update",
+      ["world:update", "world:users.list", "world:users.invite", "world:connections.unlimited"],
+      [],
+    ],
+    ["world.preview", [], []],
     ["user.list", ["world:users.list"], []],
     ["user.manage", ["world:users.manage"], []],
+    ["user.invite", ["world:users.invite"], []],
     ["user.delete", [], []],
     ["world.connections", ["world:connections.unlimited"], []],
     ["world.secrets", ["world:secrets", "world:feed"], []],
@@ -98,11 +106,18 @@ void t.test("one string for each key, and what follows from it", async (t) => {
       ["room:poll.manage", "room:poll.early_results"],
     ],
     ["poll.results", ...roomToo("room:poll.early_results")],
+    [
+      "call.moderate",
+      ["room:call.moderate", "room:bbb.recordings"],
+      ["room:call.moderate", "room:bbb.recordings"],
+    ],
+    ["call.recordings", ...roomToo("room:bbb.recordings")],
     ["room.viewers", ...roomToo("room:viewers")],
     ["room.announce", ...roomToo("room:announce")],
-    // No room here takes people without a name.
+    // No room here admits users without a name.
     ["room.invite", [], []],
-    ["room.update", ...roomToo("room:update")],
+    ["room.update", ["room:update", "room:caption"], ["room:update", "room:caption"]],
+    ["room.caption", ...roomToo("room:caption")],
     ["room.delete", ...roomToo("room:delete")],
   ];
   const open: Row[] = [
@@ -115,6 +130,8 @@ void t.test("one string for each key, and what follows from it", async (t) => {
     ["question.vote", [], ["room:question.vote"]],
     ["poll.read", [], ["room:poll.read"]],
     ["poll.vote", [], ["room:poll.vote"]],
+    ["call.join", [], ["room:call.join"]],
+    ["call.speak", [], ["room:call.speak"]],
     ["room.view", [], ROOM_OPEN],
   ];
   const person = () => world.person("x", "x");
@@ -145,7 +162,7 @@ void t.test("rules of a room hold in this room only", async (t) => {
   t.same(permissions.toSorted(), sorted(WORLD_OPEN));
   t.same(
     rooms.map((room: Json) => room.permissions.toSorted()),
-    [sorted(ROOM_OPEN, MODERATOR, ["room:update"]), sorted(ROOM_OPEN)],
+    [sorted(ROOM_OPEN, MODERATOR, ["room:update", "room:caption"]), sorted(ROOM_OPEN)],
   );
   t.equal(await client.code("room.config.get", { room: mine }), "ok");
   t.equal(await client.code("room.config.get", { room: other }), denied);
@@ -153,6 +170,22 @@ void t.test("rules of a room hold in this room only", async (t) => {
   t.equal(await client.code("room.config.list"), "auth.denied");
   const code = await (await world.admin()).code("room.config.get", { room: mine });
   t.equal(code, denied, "the rule of the room comes first");
+});
+
+void t.test("rooms with BigBlueButton have the strings of Venueless", async (t) => {
+  const world = await openWorld(server);
+  await world.room({ module_config: [{ type: "call.bigbluebutton" }] });
+  const bbb = ["room:bbb.join", "room:bbb.moderate", "room:bbb.recordings"];
+  const [, admin] = seen(await world.admin());
+  t.same(
+    admin.filter((it) => /^room:(bbb|call)\./.test(it)),
+    [...bbb, "room:call.speak"],
+  );
+  const [, guest] = seen(await world.guest("g"));
+  t.same(
+    guest.filter((it) => bbb.includes(it)),
+    ["room:bbb.join"],
+  );
 });
 
 void t.test("what each role may do in an event of a template", async (t) => {
@@ -220,7 +253,7 @@ void t.test("a known id shows nothing", async (t) => {
   const eve = await world.person("Eve");
   type Row = [action: string, payload: Json, expected: string];
 
-  /** Sends all commands, and looks for the secret in every frame that eve receives. */
+  /** Sends all commands, and searches every frame that eve receives for the secret. */
   const refused = async (name: string, rows: Row[]) => {
     await world.calm(undefined, eve);
     for (const [action, payload, expected] of rows) {
@@ -256,7 +289,7 @@ void t.test("a known id shows nothing", async (t) => {
       [`${kind}.delete`, payload, other],
     ];
   };
-  /** What managers see of a question or a poll now. */
+  /** Returns a question or poll as managers currently see it. */
   const now = async (kind: string, { room, id }: Json) =>
     (await host.do(`${kind}.list`, { room })).find((it: Json) => it.id === id);
 
@@ -331,7 +364,7 @@ void t.test("an archived announcement shows its visible text", async (t) => {
     const { id } = (await host.do("announcement.create", draft)).announcement;
     await eve.next(push);
     await world.calm(undefined, host);
-    // The process is late: it reads when all is written.
+    // Simulates a slow process, which reads only after everything has been written.
     const list = announcements.list.bind(announcements);
     let go = () => {};
     const held = new Promise<void>((resolve) => (go = resolve));
@@ -351,7 +384,7 @@ void t.test("an archived announcement shows its visible text", async (t) => {
   }
 });
 
-// What a command checks may have changed before the store writes.
+// Conditions that a command has checked may change before the store writes.
 
 void t.test("what the store refuses", async (t) => {
   const world = await openWorld(server);

@@ -12,7 +12,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Rooms, the people in them, and their settings.
+// Rooms, their viewers, and their settings.
 
 const server = await startServer(t);
 
@@ -91,7 +91,7 @@ void t.test("reactions", async (t) => {
   ];
   await inside.do("room.enter", { room });
   await world.calm(undefined, inside, outside);
-  // At once, as changes within a second share a push.
+  // Sent concurrently, because changes within a second share a push.
   const emoji = ["👏", "❤️", "👍", "🤣", "😮", "👏"];
   const sent: [from: Client, payload: object][] = [
     ...emoji.map((reaction): [Client, object] => [outside, { room, reaction }]),
@@ -180,6 +180,9 @@ void t.test("room.create", async (t) => {
     [creator, { modules: [stage] }, "ok"],
     [creator, { modules: [stage, chat] }, "ok"],
     [both, { modules: [{ type: "call.bigbluebutton" }] }, denied],
+    [creator, { modules: [chat, { type: "call.native", config: { mode: "stage" } }] }, "ok"],
+    [creator, { modules: [chat, { type: "call.native", config: { mode: 5 } }] }, invalid],
+    [creator, { modules: [chat, { type: "call.native" }, { type: "call.jitsi" }] }, invalid],
     [both, { modules: [{ type: "poster.native" }] }, wrong],
     [both, { modules: [{ type: "page.markdown" }] }, wrong],
     [both, { name: "Talk" }, "room.invalid.name_taken"],
@@ -231,7 +234,7 @@ void t.test("room.config", async (t) => {
   });
   const inRest = async () => keys((await world.rest("GET", `rooms/${room}/`)).body);
   const rest = await inRest();
-  /** Changes, and the value that they lead to if not the one that is given. */
+  /** Changes, and the resulting value if it differs. */
   const accepted: [field: string, given: unknown, value?: unknown][] = [
     ["name", "New"],
     ["description", "*x*"],
@@ -263,6 +266,7 @@ void t.test("room.config", async (t) => {
   t.same(pushed.rooms[0].modules, [{ type: "chat.native", config: {}, channel_id: room }]);
   t.same(await inRest(), rest, "REST does not show more");
 
+  const wrongCall = [{ type: "call.native", config: { limit: 1 } }];
   const refused: Record<string, unknown[]> = {
     name: ["", null, 5, "x".repeat(301), "a\0"],
     description: [5],
@@ -272,11 +276,12 @@ void t.test("room.config", async (t) => {
     force_join: ["true"],
     schedule_data: [[], "x"],
     trait_grants: [[], { "room.view": "x" }],
-    module_config: [{}, [{}]],
+    module_config: [{}, [{}], wrongCall],
   };
   const inside: Record<string, string> = {
     '{"room.view":"x"}': "trait_grants.room.view",
     "[{}]": "module_config.0.type",
+    [JSON.stringify(wrongCall)]: "module_config.0.config.limit",
   };
   for (const [field, values] of Object.entries(refused)) {
     for (const value of values) {

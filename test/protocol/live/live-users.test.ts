@@ -12,14 +12,16 @@ import {
   keys,
   limited,
   MANAGED,
+  message,
   openWorld,
   say,
+  text,
   USER,
 } from "../../support/open-world.js";
 import { browserKeys, pushService } from "../../support/receiver.js";
 import { demo, startServer } from "../../support/server.js";
 
-// Profiles, lists of users, and messages to their browsers.
+// Profiles, lists of users, and push notifications.
 
 const server = await startServer(t, { config: { webhookAllow: ["127.0.0.1"] } });
 
@@ -228,6 +230,65 @@ void t.test("users that commands do not find", async (t) => {
   }
 });
 
+void t.test("moderators get what waits for them, if they ask for it", async (t) => {
+  const world = await openWorld(server);
+  const [service, phone] = [await pushService(t), browserKeys()];
+  const module = { type: "chat.native", config: { hold: true } };
+  const room = await world.room({ name: "Hall", module_config: [module] });
+  const mod = await world.person("mod", "admin");
+  const [ann, bob] = [await world.person("Ann"), await world.person("Bob")];
+  for (const client of [mod, ann, bob]) await client.do("chat.join", { channel: room });
+  const subscribe = (client: typeof mod, name: string, more: object) =>
+    client.do("user.web_push.subscribe", {
+      subscription: { endpoint: `${service.base}/${name}`, keys: phone.keys },
+      ...more,
+    });
+  await subscribe(mod, "phone", { moderation: true });
+  await subscribe(mod, "laptop", {});
+  await subscribe(bob, "bob", { moderation: true });
+  t.equal(
+    await mod.code("user.web_push.subscribe", {
+      subscription: { endpoint: `${service.base}/x`, keys: phone.keys },
+      moderation: "yes",
+    }),
+    invalid,
+  );
+  const got = () => service.got.map(({ path, body }) => [path, phone.read(body)] as const);
+  const next = async (count: number) => {
+    await until(() => service.got.length >= count);
+    return got()[count - 1]!;
+  };
+
+  const { held } = await ann.do("chat.send", message(room, text("May I?")));
+  t.match(await next(1), [
+    "/phone",
+    { title: "⏳ Hall", body: "May I?", url: `/w/${world.id}/#/rooms/${room}/host` },
+  ]);
+  await ann.do("chat.send", message(room, text("Please?")));
+  const { id: event } = await mod.do("chat.approve", { channel: room, event: held.id });
+  await bob.do("chat.report", { channel: room, event, reason: "spam" });
+  t.match(await next(2), [
+    "/phone",
+    { title: "🚩 Hall", body: "May I?", url: `/w/${world.id}/console#/reports` },
+  ]);
+  // A second report of the same thing, and a thing that the moderator wrote.
+  const carl = await world.person("Carl");
+  await carl.do("chat.report", { channel: room, event, reason: "other" });
+  const own = await say(mod, room, "Be kind");
+  await bob.do("chat.report", { channel: room, event: own.event_id, reason: "other" });
+  await bob.do("user.report", { user: ann.id, reason: "privacy" });
+  t.match(await next(3), ["/phone", { title: /^🚩/, body: "Ann" }], "nothing in between");
+
+  // The right counts, and not the wish.
+  await world.configure({ permission_config: { "chat.moderate": ["nobody"] } });
+  await carl.do("user.report", { user: bob.id, reason: "privacy" });
+  await world.configure({ permission_config: { "chat.moderate": ["admin"] } });
+  await carl.do("user.report", { user: ann.id, reason: "spam" });
+  const dan = await world.person("Dan");
+  await carl.do("user.report", { user: dan.id, reason: "spam" });
+  t.match(await next(4), ["/phone", { body: "Dan" }]);
+});
+
 void t.test("a message reaches a browser whose page is closed", async (t) => {
   const world = await openWorld(server);
   const [service, phone] = [await pushService(t), browserKeys()];
@@ -249,7 +310,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   for (let i = 0; i < 22; i++) t.equal(await subscribe(`${service.base}/${i}`), "ok");
   t.equal((await push.of(world.id, [ada.id])).length, 20, "at most 20, the newest");
   service.statuses.set("/21", 410).set("/20", 404);
-  /** What the push service has got, as the browser reads it. */
+  /** Returns the messages that the push service received, as the browser decrypts them. */
   const got = (): Json[] => service.got.map(({ body }) => phone.read(body));
   const next = async (count = 18) => {
     await until(() => service.got.length === count);
@@ -277,7 +338,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     t.match(one, { body: "Hi @Ada", url: `/w/${world.id}/#/rooms/${room}` });
   }
 
-  /** Does something while messages wait for the push service, and then sends one more. */
+  /** Runs an action while a message's notifications are waiting for the push service. */
   const overtaken = async (said: Promise<Json>, act: (event: Json) => Promise<unknown>) => {
     service.got.length = 0;
     service.hold(true);
@@ -286,7 +347,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
     await act(event);
     service.hold(false);
   };
-  // A message that is deleted while it waits for its push service is not sent.
+  // A message deleted while its notifications wait for the push service is not sent.
   await overtaken(say(eve, channel, "Regretted"), ({ event_id: replaces }) =>
     eve.do("chat.send", {
       channel,
@@ -299,14 +360,14 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   await until(() => got().filter(({ body }) => body === "Kept").length === 18);
   t.ok(got().length < 2 * 18, `${got().length} messages`);
 
-  // A person whom the reader blocks does not get onto the screen of the reader's phone.
+  // Messages from a user whom the reader has blocked never appear on the reader's phone.
   service.got.length = 0;
   await ada.do("user.block", { id: eve.id });
   await say(eve, room, `Look @${ada.id}`);
   await say(bob, room, `Hi @${ada.id}`);
   for (const one of await next()) t.match(one, { title: "Bob" });
 
-  // Nor does a person who was banned while the message waited for its push service.
+  // Nor do messages from a user who was banned while they waited for the push service.
   const admin = await world.person("admin", "admin");
   await overtaken(say(bob, room, `Before the ban @${ada.id}`), () =>
     admin.do("user.ban", { id: bob.id }),
@@ -315,7 +376,7 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   await until(() => got().filter(({ title }) => title === "Carl").length === 18);
   t.ok(got().length < 2 * 18, `${got().length} messages`);
 
-  // A favorite that begins soon is due for each user who may see it.
+  // A favorite session that starts soon is due for each user who may see it.
   const at = (ms: number) => new Date(Date.now() + ms).toISOString();
   const times = { starts_at: at(60_000), ends_at: at(3_600_000) };
   const draft = { title: "Maps", state: "public" as const, ...times };
@@ -343,13 +404,13 @@ void t.test("a message reaches a browser whose page is closed", async (t) => {
   await world.rest("POST", "delete_user", { user_id: ada.id });
   t.same(await push.of(world.id, [ada.id]), [], "they are erased with the user");
 
-  // Each subscription looks up a name and may erase another one.
+  // Rate limited, because each subscription looks up a name and may erase an older subscription.
   const codes = new Set<string>();
   for (let i = 0; i < 40; i++) codes.add(await subscribe(`${service.base}/${i}`, phone.keys, carl));
   t.ok(codes.has(limited), "not as often as a user likes");
 });
 
-/** A sender to a push service that answers as the test says, and notices for many people. */
+/** Creates a sender to a push service whose answers the test defines, and notices for many users. */
 function crowd(t: Test, answer: () => Promise<unknown>) {
   const { keys } = browserKeys();
   const endpoint = (user: string) => `https://push.example.org/${user}`;
@@ -370,7 +431,7 @@ function crowd(t: Test, answer: () => Promise<unknown>) {
     key: freshKey(),
     publicUrl: undefined,
   });
-  // Its waits do not keep a process running.
+  // The sender's timers do not keep the process running.
   const running = setInterval(() => {}, 1000);
   t.teardown(() => {
     clearInterval(running);
@@ -400,7 +461,7 @@ void t.test("a favorite of many people reaches all of them", async (t) => {
 void t.test("a crowd leaves room, and what finds none is logged", async (t) => {
   const { sender, notices, warnings } = crowd(t, async () => {});
   void sender.sendToMany(notices(1500, "crowd"));
-  // Of the places for one service, the crowd takes half.
+  // A bulk send may use half of the slots for one push service.
   sender.send(notices(1000, "message"));
   await sender.close();
   t.same(warnings, [{ dropped: 500 }]);

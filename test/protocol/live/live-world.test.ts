@@ -12,6 +12,7 @@ const server = await startServer(t);
 const SETTINGS = [
   "available_permissions",
   "bbb_defaults",
+  "call_engines",
   "conftool_password",
   "conftool_url",
 ].concat(
@@ -27,7 +28,7 @@ const SETTINGS = [
   ],
   ["track_room_views", "track_world_views", "trait_grants", "videoPlayer"],
 );
-/** The settings that everybody receives. */
+/** The settings that everyone receives. */
 const SENT = ["id", "iframe_blockers", "onsite_traits", "pretalx", "profile_fields"].concat([
   "social_logins",
   "title",
@@ -76,7 +77,7 @@ void t.test("world.config.patch takes", async (t) => {
   const plain = { enabled: false, policy_url: null };
   const pretalx = { domain: "https://p.test", event: "e", connected: true };
   const url = { url: "https://p.test", connected: true };
-  /** Patches, and what they change if not just that. */
+  /** Patches, and the resulting changes if they differ. */
   const table: [patch: Json, changed?: Json][] = [
     [{}],
     [{ title: "New" }],
@@ -128,7 +129,7 @@ void t.test("world.config.patch refuses", async (t) => {
   const before = await admin.do("world.config.get");
   const { roles } = before;
   const moderate = ["room:chat.moderate"];
-  /** Settings, and bad values with the fields that the refusal names. */
+  /** Invalid values for each setting, with the field that the error names. */
   const table: Record<string, [field: string, ...values: unknown[]][]> = {
     title: [["title", "", null, "x".repeat(301)]],
     theme: [
@@ -246,7 +247,7 @@ void t.test("who may change the rules for keys", async (t) => {
   t.equal(await owner.code("world.config.patch", { trait_grants: tight }), "ok", "an owner may");
   t.strictSame(await rules(), tight);
 
-  // Another organizer tightens the rule while the editor saves what they read before.
+  // Another organizer tightens the rule while the editor saves a version read earlier.
   for (let i = 0; i < 20; i++) {
     await change(loose);
     const saved = { trait_grants: loose };
@@ -360,7 +361,8 @@ void t.test("world.tokens.generate", async (t) => {
     users.add(client.id);
   }
   t.equal(users.size, 2, "each is for a person of its own");
-  // Without a bound for texts, the last one would be made until the server ends.
+  // Without a limit on numbers in texts, the last value would make the server generate tokens until
+  // it crashes.
   for (const wrong of [0, 3661, "x", 1.5, null, "-1", "0", "999999999999"]) {
     for (const field of ["number", "days"]) {
       const payload = { number: 1, traits, days: 1, [field]: wrong };
@@ -433,7 +435,7 @@ void t.test("reports", async (t) => {
   t.equal(await status("poll_history:csv", guest), "auth.denied");
   for (const wrong of [
     chat.replace(`/${world.id}/`, "/other/"),
-    // Another first character: of the last one, some bits do not count.
+    // Changes the first character, because some bits of the last one are ignored.
     chat.replace(/reports\/./, (it) => `reports/${it.endsWith("A") ? "B" : "A"}`),
     chat.replace(/reports\/.*/, "reports/x/"),
   ]) {

@@ -8,8 +8,7 @@ import { NIGHT } from "../../support/night.js";
 import { type Client, type Json, openWorld, say, soon, text } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Handshakes, compression, framing, ids and order: live.md has them as a contract with
-// existing clients.
+// Handshakes, compression, framing, ids and order, which live.md guarantees to existing clients.
 
 const server = await startServer(t);
 
@@ -46,7 +45,7 @@ void t.test("unknown worlds", async (t) => {
   }
 });
 
-/** Checks the answers to some messages, to the byte. */
+/** Checks the answers to messages byte for byte. */
 async function answers(
   t: Test,
   client: Client,
@@ -81,7 +80,7 @@ void t.test("before login", async (t) => {
     ['["room.enter",1,2,3]', error(unauthenticated)],
     ['["authenticate",{}]', error(missing)],
     ['["authenticate",5,{}]', error(missing, "5")],
-    // Bytes that are no UTF-8.
+    // Invalid UTF-8.
     [Buffer.from([0x5b, 0xff, 0x5d]), error("protocol.invalid_message")],
   ]);
 });
@@ -257,7 +256,7 @@ void t.test("an offer of another protocol is declined", async (t) => {
     t.match(next, { status: 200 }, `${name}, and the connection goes on`);
     wire.hangUp();
   }
-  // A websocket behind a request that takes longer.
+  // A WebSocket handshake pipelined behind a slower request.
   const wire = dial(t, server.port);
   wire.send(rawRequest(`POST ${rooms}`, json, room) + rawRequest(`GET ${path}`, handshake));
   t.equal((await soon(wire.answer())).status, 201);
@@ -277,7 +276,7 @@ const connectionsOf = (server: Server) =>
     server.getConnections((error, count) => (error ? reject(error) : resolve(count)));
   });
 
-/** A socket that ignores its faults, and reads on. */
+/** Opens a socket that ignores errors and keeps reading. */
 function socketTo(t: Test, port: number, allowHalfOpen = false) {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen });
   t.teardown(() => socket.destroy());
@@ -300,7 +299,7 @@ void t.test("sockets do not leak", async (t) => {
     const socket = socketTo(t, own.port);
     await once(socket, "connect");
     socket.write(texts[i % texts.length]!);
-    // Some are gone before the server has looked, and some are in use.
+    // Some disconnect before the server has accepted them, others while they are in use.
     if (i % 2 === 0) await delay(20);
     if (i % 3 === 0) socket.resetAndDestroy();
     else socket.destroy();
@@ -318,7 +317,7 @@ void t.test("connections end, also if the client does not", async (t) => {
     "garbage\r\n\r\n",
     rawRequest(`GET ${path}`, { ...handshake, "Sec-WebSocket-Key": "x" }),
     upgrade.replace("HTTP/1.1", "HTTP/1.0"),
-    // It does not log in, nor confirm that the websocket closes.
+    // This client neither logs in nor confirms that the WebSocket closes.
     upgrade,
   ]) {
     const socket = socketTo(t, own.port, true);
@@ -340,7 +339,8 @@ void t.test("a client that ends its side is gone at once", async (t) => {
   }
   const { server } = own.app;
   const took = await timed(() => until(async () => (await connectionsOf(server)) === 0));
-  // Otherwise it would linger for three seconds. A busy machine proves nothing about times.
+  // Otherwise, the connection would linger for three seconds. Timings on a busy machine prove
+  // nothing.
   if (NIGHT) t.ok(took < 2500, `${took} ms`);
 });
 
@@ -409,7 +409,7 @@ void t.test("everybody reads the same", async (t) => {
     modules: [{ type: "chat.native", config: { volatile: true } }],
   });
   const plain = await world.connect({ perMessageDeflate: false });
-  // This one compresses all that it sends.
+  // This client compresses everything that it sends.
   const perMessageDeflate = { threshold: 0, clientNoContextTakeover: true };
   const deflating = await world.connect({ perMessageDeflate });
   for (const client of [plain, deflating]) await client.login({ client_id: `${client === plain}` });
@@ -428,7 +428,7 @@ void t.test("everybody reads the same", async (t) => {
   t.ok(pages[1].length > 0);
 });
 
-/** A masked text frame of a client that is compressed. */
+/** Builds a compressed, masked text frame of a client. */
 function frame(text: Buffer, { first = 0xc1, isLast = true } = {}): Buffer {
   const head = Buffer.alloc(8);
   head[0] = isLast ? first : first & 0x7f;
@@ -439,7 +439,7 @@ function frame(text: Buffer, { first = 0xc1, isLast = true } = {}): Buffer {
 
 const deflated = (text: string) => deflateRawSync(text, { finishFlush: 2 }).subarray(0, -4);
 
-/** Opens a compressing websocket that sees all bytes. */
+/** Opens a WebSocket with compression that records all received bytes. */
 async function compressing(t: Test) {
   const socket = socketTo(t, server.port);
   socket.write(rawRequest(`GET ${path}`, deflate));

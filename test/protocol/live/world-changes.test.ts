@@ -9,7 +9,7 @@ import {
 } from "../../support/open-world.js";
 import { type Person, startServer } from "../../support/server.js";
 
-// The changes of a world, for clients that asked for them at login.
+// Changes of a world, for clients that requested them at login.
 
 const server = await startServer(t);
 
@@ -24,7 +24,7 @@ const rules = {
   "room.delete": ["admin"],
 };
 
-/** Logs in a client that asks for changes. */
+/** Logs in a client that requests changes. */
 async function follower(world: OpenWorld, person: Person): Promise<Client> {
   const client = await world.connect();
   await client.login({ token: world.tokenOf(person), changes: true });
@@ -219,7 +219,7 @@ void t.test("a large world", async (t) => {
     await guest.next("world.changed", has(`name ${i}`));
   }
   t.ok(got.guest < 12 * 1000, `changes are small: ${got.guest} bytes`);
-  // The last state arrives, and earlier ones are left out.
+  // The latest state arrives; earlier ones are skipped.
   await old.next("world.updated", has("name 11"));
   const seconds = (performance.now() - started) / 1000;
   const most = 64 * 1024 * (seconds + 1) + got.old / got.states;

@@ -18,7 +18,7 @@ import {
   xml,
 } from "../../support/program-documents.js";
 
-// Each format by itself: what its documents say, and where a broken one breaks.
+// Each format separately: reading its documents, and locating faults in broken ones.
 
 interface Document {
   text: string | Buffer;
@@ -29,7 +29,7 @@ interface Document {
 const read = ({ text, csv = false, zone = "Europe/Berlin" }: Document) =>
   readProgram(Buffer.from(text as string), { isCsv: csv, zone });
 
-/** The faults of a document that is refused; none if it is not. */
+/** Returns the faults of a rejected document; empty if it is accepted. */
 function faultsOf(document: Document): Readonly<Record<string, readonly string[]>> {
   try {
     read(document);
@@ -169,7 +169,7 @@ const readings: Reading[] = [
     sessions: [{ fields: { abstract: "", description: "a".repeat(5001) } }],
   },
   {
-    // 10:00 stays 10:00; UNTIL is the last one, and one is left out, one moved, one cancelled.
+    // 10:00 stays 10:00; UNTIL is inclusive; one event is excluded, one moved, one canceled.
     name: "a series over a change of the clocks",
     text: calendar(
       [
@@ -196,7 +196,7 @@ const readings: Reading[] = [
       },
       { fields: { starts_at: "2027-03-31T08:00:00.000Z" } },
     ],
-    problems: [/^It is cancelled\. It was left out\.$/],
+    problems: [/^It is cancelled\. It was skipped\.$/],
   },
   {
     name: "a series without an end",
@@ -227,11 +227,11 @@ const readings: Reading[] = [
   {
     name: "a table, with a mark of its order of bytes, quotes, and formulas as text",
     csv: true,
-    text: `\uFEFF${csv('"=HYPERLINK(""x"")",2027-03-01 10:00,2027-03-01T10:30+00:00,Main Hall,Ada; Bob ;\r\nLater,,,,\r\n')}`,
+    text: `\uFEFF${csv('"=HYPERLINK(""x"")",2027-03-01 10:00,2027-03-01T10:30+00:00,Main Hall,Ada; Bob | Cy;\r\nLater,,,,\r\n')}`,
     sessions: [
       {
         import_id: '2027-03-01T09:00:00.000Z =HYPERLINK("x")',
-        speakers: ["ada", "bob"],
+        speakers: ["ada", "bob", "cy"],
         fields: {
           title: '=HYPERLINK("x")',
           starts_at: "2027-03-01T09:00:00.000Z",
@@ -240,7 +240,7 @@ const readings: Reading[] = [
       },
       { import_id: "Later", room: null, fields: { starts_at: null } },
     ],
-    speakers: [{ fields: { name: "Ada" } }, { fields: { name: "Bob" } }],
+    speakers: [...["Ada", "Bob", "Cy"].map((name) => ({ fields: { name } }))],
   },
   {
     name: "a column that no program has",
@@ -267,7 +267,8 @@ const readings: Reading[] = [
     text: own({ title: "A", room_id: null }),
     sessions: [{ import_id: "A", room: null, fields: { title: "A" } }],
   },
-  // As other programs write them: of several systems, and in forms that the standards allow.
+  // Documents as other programs write them: from several systems, and in variants that the
+  // standards allow.
   {
     name: "people of different systems with one id",
     text: xml(
@@ -420,27 +421,28 @@ void t.test("what documents say", async (t) => {
 
 const first = "schedule.conference.days.0.rooms.Main Hall.0";
 
-/** Documents that are refused, with the message, and its field if there is one. */
+/** Rejected documents, with the error message and, if there is one, its field. */
 const refusals: [name: string, document: Document, message: RegExp, field?: string][] = [
   ["nothing", { text: "" }, /^Line 1: .*JSON/],
   ["JSON that is cut off", { text: '{\n"sessions":\n[' }, /^Line 3: /],
   ["JSON that nests without end", { text: "[".repeat(10 * 2 ** 20) }, /^Line 1: .*nested/],
   [
     "another encoding",
-    { csv: true, text: Buffer.from("title\nok\nK\u00f6ln", "latin1") },
-    /^Line 3: It is not UTF-8/,
+    { text: Buffer.from('{"sessions":\n"K\u00f6ln"}', "latin1") },
+    /^Line 2: It is not UTF-8/,
   ],
+  ["a picture", { text: "\x89PNG" }, /^This is none of the files/],
   [
     "XML that declares an entity",
     {
       text: '<?xml version="1.0"?>\n<!DOCTYPE s [<!ENTITY a SYSTEM "file:///etc/passwd">]>\n<schedule/>',
     },
-    /^Line 2: .*refused/,
+    /^Line 2: .*not allowed/,
   ],
   [
     "XML that refers to an entity",
     { text: "<schedule>\n\n<version>&a;</version></schedule>" },
-    /^Line 3: .*refused/,
+    /^Line 3: .*not allowed/,
   ],
   ["XML that nests without end", { text: "<a>\n".repeat(2.6 * 2 ** 20) }, /^Line 33: .*nested/],
   ["XML with an attribute without end", { text: '<schedule x="'.repeat(100_000) }, /^Line 1: /],
@@ -570,14 +572,14 @@ void t.test("real exports, from the folder REAL_PROGRAMS", noFolder, async (t) =
   }
 });
 
-/** Documents of which one event cannot be read, or only in part: the other is always there. */
+/** Documents with one event that cannot be read, or only in part; the other one is always read. */
 const damaged: [name: string, document: Document, problem: RegExp, fields?: object][] = [
   ...(["00:00", "0:00:00"] as const).map(
     (duration) =>
       [
         `a duration of ${duration}`,
         { text: xml("", { duration }) },
-        /length is zero. It lasts a minute/,
+        /length was zero, so it was set to a minute/,
         { ends_at: "2027-03-01T09:01:00.000Z" },
       ] as (typeof damaged)[number],
   ),
@@ -586,11 +588,11 @@ const damaged: [name: string, document: Document, problem: RegExp, fields?: obje
       [
         `a duration of “${duration}”`,
         { text: xml("", { duration }) },
-        /left out/,
+        /skipped/,
       ] as (typeof damaged)[number],
   ),
-  ["no title", { text: xml("", { title: " " }) }, /^title: .*left out/],
-  ["no time", { text: xml("", { date: "soon" }) }, /^date: .*left out/],
+  ["no title", { text: xml("", { title: " " }) }, /^title: .*skipped/],
+  ["no time", { text: xml("", { date: "soon" }) }, /^date: .*skipped/],
   [
     "a long title",
     { text: xml("", { title: "x".repeat(301) }) },
@@ -672,7 +674,7 @@ const damaged: [name: string, document: Document, problem: RegExp, fields?: obje
       [
         lines,
         { text: two(`SUMMARY:A\n${lines}`) },
-        /It was left out\.$/,
+        /It was skipped\.$/,
       ] as (typeof damaged)[number],
   ),
   [
@@ -686,7 +688,7 @@ const damaged: [name: string, document: Document, problem: RegExp, fields?: obje
   [
     "no length",
     { text: two("SUMMARY:A\nDTSTART:20270301T100000Z\nDURATION:PT0S") },
-    /lasts a minute/,
+    /set to a minute/,
     { ends_at: "2027-03-01T10:01:00.000Z" },
   ],
 ];
@@ -703,7 +705,7 @@ void t.test("one bad session never refuses a document", (t) => {
   t.end();
 });
 
-/** When an event of a calendar begins, by its zone. */
+/** The start of a calendar's event, by time zone. */
 const zoned: [zone: string, start: string, described?: string][] = [
   ["W. Europe Standard Time", "08:00"],
   ["Eastern Daylight Time", "14:00"],

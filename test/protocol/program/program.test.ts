@@ -15,7 +15,7 @@ const { api, list, save } = {
   save: site.save.bind(site),
 };
 
-/** Ids, which differ each time. */
+/** Matches ids, which are random. */
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const at = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
 
@@ -98,7 +98,7 @@ const link = { title: "x", url };
 const of = (length: number) => "x".repeat(length);
 const many = <T>(count: number, value: T): T[] => Array<T>(count).fill(value);
 
-/** Bodies of a session beside its title, and the faults in them. */
+/** Fields of a session other than its title, and the expected faults. */
 const sessions: [name: string, body: object, faults?: object][] = [
   ["no title", { title: undefined }, { title: [/required/] }],
   ["an empty title", { title: "" }, { title: [/empty/] }],
@@ -419,10 +419,10 @@ void t.test("a silenced editor sees no drafts", async (t) => {
   t.strictSame(await seen(), [true, true, true, 200], "and no longer");
 });
 
-// The program over websockets. The people are connected to all processes.
+// The program over WebSockets. Users are connected to every process.
 
-/** The pushes of the program that a client got. */
-async function told(client: Client): Promise<unknown[]> {
+/** Returns the program pushes that a client has received. */
+async function programPushes(client: Client): Promise<unknown[]> {
   const frames = await client.all();
   return frames.filter(([name]) => name.startsWith("program."));
 }
@@ -430,7 +430,7 @@ async function told(client: Client): Promise<unknown[]> {
 const get = (client: Client): Promise<Json> => client.do("program.get", {});
 const versionOf = async (client: Client): Promise<string> => (await get(client)).version;
 
-/** Waits until a client has the version that it gets. */
+/** Waits until the version pushed to a client is the one that it reads. */
 async function follows(client: Client): Promise<string> {
   let version = "";
   await until(async () => {
@@ -464,7 +464,7 @@ void t.test("who sees what, in which version", async (t) => {
   }
   await people.admin.do("chat.join", { channel: chat });
   let acts = 0;
-  /** Waits until the processes of all people have heard of what was done. */
+  /** Waits until the processes of all users have received every change so far. */
   const reached = async () => {
     const body = `${++acts}`;
     await people.admin.do("chat.send", {
@@ -477,7 +477,7 @@ void t.test("who sees what, in which version", async (t) => {
     }
   };
   const seen = new Set<string>();
-  /** Does something that changes what some people see, and no other version. */
+  /** Runs an action, and checks that it changes the version for exactly these users. */
   const affects = async (what: string, act: () => unknown, ...who: Name[]) => {
     const before = new Map<Name, string>();
     for (const name of names) {
@@ -506,7 +506,7 @@ void t.test("who sees what, in which version", async (t) => {
     "now",
     "sessions",
     "speakers",
-    // The zone of the event, in which pages show times.
+    // The event's time zone, in which pages show times.
     "timezone",
     "version",
   ]);
@@ -609,7 +609,7 @@ void t.test("who sees what, in which version", async (t) => {
   const attic = await site.room("Attic");
   await affects("a draft", make("F", { room_id: attic, state: "draft" }), ...editors);
   await affects("its deleted room", () => save("DELETE", `rooms/${attic}/`), ...editors);
-  // The last one: what was pushed before by mistake comes before it.
+  // Last, because any push sent by mistake would arrive before this one.
   await affects("a deleted room", () => save("DELETE", `rooms/${open}/`), ...all);
   const kept = (await get(people.guest)).sessions as Json[];
   t.match(
@@ -617,7 +617,7 @@ void t.test("who sees what, in which version", async (t) => {
     { room_id: null },
   );
   for (const name of names) {
-    t.same(await told(people[name]), [], `${name} got one push for each act`);
+    t.same(await programPushes(people[name]), [], `${name} got one push for each act`);
   }
 
   const versions = [await versionOf(people.guest), await versionOf(people.admin)];
@@ -652,7 +652,7 @@ void t.test("favorites", async (t) => {
   const [guest, phone] = [await site.guest("g"), await site.guest("g")];
   const tablet = await site.guest("g");
   const other = await site.guest("other");
-  // Each of two servers hears of the sessions in its own time, so versions come late.
+  // Each of the two servers receives session changes independently, so versions may arrive late.
   const heard = async (client: Client) =>
     (await client.all()).filter(([name]) => name === "program.favorites");
   const favor = (session: unknown, on: unknown = true) =>
@@ -688,7 +688,7 @@ void t.test("favorites", async (t) => {
   }
   await change({ title: "Won" });
   for (const client of all) {
-    // Changes of the program are collected for longer than favorites.
+    // Program changes are batched for longer than favorites.
     await client.next("program.updated");
     t.same(await heard(client), [], "nothing changed, and the author knows");
   }

@@ -109,7 +109,7 @@ void t.test("what is not a link finds nothing", async (t) => {
     `/media/pub/demo/__proto__`,
     `/media/pub/${"x".repeat(10_000)}/${name}`,
   ];
-  // Over a socket, as what a client would tidy up is the point.
+  // Over a raw socket, because HTTP clients would normalize these paths.
   const wire = dial(t, port);
   wire.send(rawRequest(`GET ${path}`));
   t.equal((await wire.answer()).text, PDF);
@@ -129,7 +129,7 @@ void t.test("what is not a link finds nothing", async (t) => {
   t.equal((await finished(server.dataDir)).length, 1);
 });
 
-// RFC 9110, sections 13 and 14, on one connection that goes on.
+// RFC 9110, sections 13 and 14, over one keep-alive connection.
 void t.test("conditions and ranges", async (t) => {
   const server = await startServer(t);
   const { pathname } = new URL(await uploaded(server));
@@ -364,7 +364,7 @@ void t.test("a client that is reading a file may finish", async (t) => {
   let ended = false;
   socket.on("end", () => (ended = true));
   socket.write(rawRequest(`GET ${new URL(link).pathname}`, { Connection: "close" }));
-  // The first bytes, and then nothing is read from the socket for a while.
+  // Pauses mid-download, so that the file is deleted while it is being sent.
   await new Promise<void>((resolve) =>
     socket.once("data", (chunk: Buffer) => {
       size += chunk.length;

@@ -17,7 +17,7 @@ interface Page {
 
 void t.test("links keep what else a query holds as it was sent", async (t) => {
   const { port, store } = await startServer(t);
-  // Each search finds all of them.
+  // Every search below matches this description.
   const description = `%FF \uFFFD ä %zz% a b c ? page=1 # "<>`;
   for (const name of ["a", "b", "c"]) await store.rooms.create("demo", { name, description });
   const one = "page_size=1";
@@ -49,11 +49,11 @@ void t.test("links keep what else a query holds as it was sent", async (t) => {
   }
 });
 
-/** A list, to which rows are added while it is read, and from which they are removed. */
+/** A list to which rows are added, and from which rows are removed, while it is being paged through. */
 interface List {
   path: string;
   add: (server: Server, number: number) => Promise<unknown>;
-  /** Nothing if no row can be removed. */
+  /** Undefined if rows cannot be removed. */
   remove?: (server: Server, id: string) => Promise<unknown>;
 }
 

@@ -3,9 +3,9 @@ import t, { type Test } from "tap";
 import type { Author } from "../../../db/contract/author.js";
 import { admin, type Answer, bearer, keyOf, tokenOf } from "../../support/helper.js";
 import { startServer } from "../../support/server.js";
-import { ABSENT_ID, bodyOf, furnished, urlOf } from "../../support/route-calls.js";
+import { ABSENT_ID, startPopulatedServer, urlOf } from "../../support/route-calls.js";
 
-// How the API refuses: what is unknown, what is taken, and what is missing.
+// How the API refuses unknown parameters, conflicts, and missing objects.
 
 const PLAIN = '{"detail":"You do not have permission to perform this action.","code":"forbidden"}';
 
@@ -14,12 +14,12 @@ const base = "/api/v1/worlds/demo/";
 const signed = (claims: Record<string, unknown>) => `Bearer ${tokenOf(keyOf("demo"), claims)}`;
 const host = signed({ uid: "u", traits: ["admin", "api"] });
 
-/** The routes that fit a pattern. */
+/** Returns the routes that match a pattern. */
 const below = (routes: ReadonlySet<string>, pattern: RegExp) =>
   [...routes].filter((route) => pattern.test(route));
 
 void t.test("each operation refuses parameters that it lacks", async (t) => {
-  const { routes, room, send, upload, idsFor } = await furnished(t);
+  const { routes, room, send, upload, idsFor } = await startPopulatedServer(t);
   const media = await upload(host);
   const id = await room();
   const operations = below(routes, /^(?!HEAD)\w+ \/api\/v1\/worlds\/:world_id\//);
@@ -36,7 +36,7 @@ void t.test("each operation refuses parameters that it lacks", async (t) => {
   t.equal((await send("GET /x", stranger)).status, 403, "rights come first");
 });
 
-/** A server that makes what conflicts. */
+/** Starts a server with helpers to create conflicting objects. */
 async function setUp(t: Test) {
   const server = await startServer(t);
   const call = (method: string, path: string, body?: object, as = host) =>
@@ -54,7 +54,7 @@ void t.test("what something else has is a conflict", async (t) => {
     const draft = { [field]: "x" };
     await call("POST", path, { ...draft, import_id: "1" });
     const own = `${path}${idOf(await call("POST", path, draft))}/`;
-    const detail = `Another ${name} has it already.`;
+    const detail = `Another ${name} already has it.`;
     const body = { detail, code: "conflict", fields: { import_id: [detail] } };
     const again = { ...draft, import_id: "1" };
     t.match(await call("POST", path, again), { status: 409, body }, path);
@@ -77,11 +77,11 @@ void t.test("what something else has is a conflict", async (t) => {
 });
 
 void t.test("who may know reads what is missing", async (t) => {
-  const { routes, room, closedRoom, send, upload } = await furnished(t);
+  const { routes, room, closedRoom, send, upload } = await startPopulatedServer(t);
   const media = await upload(host);
   const present = await room();
   const hidden = await closedRoom();
-  // What is not there, of each route that names something.
+  // Ids that do not exist, for the routes that name an object.
   const ids = { file: ABSENT_ID, event: "999999999" };
   const named = [...routes].filter((route) =>
     /^(?!HEAD)\w+ \/api\/v1\/worlds\/:world_id\/.*:(?!kind|report)/.test(route),
@@ -196,10 +196,10 @@ void t.test("304 for what the client has", async (t) => {
   }
 });
 
-/** A caller for whom each call of the API succeeds. */
+/** A caller for whom every API call succeeds. */
 const everybody = `Bearer ${tokenOf(keyOf("demo"), { uid: "u", traits: ["admin", "api"] })}`;
 
-/** The writes of all routes that there are, but those of the operator and of a setup. */
+/** All routes that write, except those of the operator and of the setup. */
 const writesOf = (routes: ReadonlySet<string>) =>
   [...routes].filter(
     (route) =>
@@ -207,14 +207,21 @@ const writesOf = (routes: ReadonlySet<string>) =>
       route !== "DELETE /api/v1/worlds/:world_id/",
   );
 
+/**
+ * Routes that refuse every call here: those of people's own ways in, and those that send mails, as
+ * this server has no mail server. See test/protocol/routes/passkeys.test.ts and
+ * test/protocol/mail/mails.test.ts.
+ */
+const ELSEWHERE = /\/(passkeys|ways|login-mails|logins)\/|\/(mail\/test|send)\/$/;
+
 void t.test("every write compares what If-Match names", async (t) => {
-  const { routes, room, send, upload, idsFor } = await furnished(t);
+  const { routes, room, send, upload, idsFor } = await startPopulatedServer(t);
   const media = await upload(everybody);
   const writes = writesOf(routes);
   t.ok(writes.length > 20);
   let versioned = 0;
   for (const route of writes) {
-    // What the path names, made for each call, as it may be deleted.
+    // Creates the object anew for each call, because the call may delete it.
     const url = async () => {
       const id = await room();
       return urlOf(route, id, media, await idsFor(route, id));
@@ -233,7 +240,8 @@ void t.test("every write compares what If-Match names", async (t) => {
       t.equal(got.status, 412, `${route} with ${stale}`);
       t.match(got.body, { code: "changed" }, route);
     }
-    if (/\/(test|schedule_update)$/.test(route)) continue;
+    // The last one needs a name.
+    if (/\/(test|schedule_update|call\/join\/)$/.test(route) || ELSEWHERE.test(route)) continue;
     const any = await write(() => "*");
     t.match(String(any.got.status), /^20[014]$/, `${route} with *`);
     t.equal((await write((tag) => `W/${tag}`)).got.status, 412, `${route} with a weak one`);
@@ -245,12 +253,12 @@ void t.test("every write compares what If-Match names", async (t) => {
       versioned++;
     }
   }
-  t.equal(versioned, 12);
+  t.ok(versioned >= 12);
 });
 
 void t.test("a delivery does not hinder a change of a webhook", async (t) => {
-  const { idsFor, send, store } = await furnished(t);
-  const { webhook } = await idsFor("/webhooks/", "");
+  const { idsFor, send, store } = await startPopulatedServer(t);
+  const { webhook_id: webhook } = await idsFor("/:webhook_id/", "");
   const url = `${world}webhooks/${webhook}/`;
   const get = () => send("GET /x", { url, as });
   const { etag } = (await get()).headers;
@@ -273,18 +281,19 @@ void t.test("a delivery does not hinder a change of a webhook", async (t) => {
   t.equal((await patch(after!)).status, 412, "its settings are others");
 });
 
-// Who acted, as the log says of each route that writes. test/protocol/harness/rows.test.ts does
-// the same for commands of the websocket.
+// Checks the author that the log records for every route that writes.
+// test/protocol/harness/rows.test.ts does the same for websocket commands.
 
-/** Routes that append nothing, or by another author: an upload is by its uploader, a user. */
+/** Routes that append nothing, or under another author: uploads are logged as the uploader, a user. */
 const OTHERS =
-  /\/(storage\/\w+|tokens|setup)\/$|\/test$|^(POST|DELETE) \/api\/v1\/worlds\/(:world_id\/)?$/;
+  /\/(storage\/\w+|tokens|setup|call\/join|livekit)\/$|\/(test|stop)$|^(POST|DELETE) \/api\/v1\/worlds\/(:world_id\/)?$/;
 
 void t.test("the author of what a route appends is its caller", async (t) => {
-  const { idsFor, room, routes, send, store, upload } = await furnished(t);
+  const { idsFor, room, routes, send, store, upload, holdCall } = await startPopulatedServer(t);
   const traits = ["admin", "api"];
   const { value: world } = (await store.worlds.get("demo"))!;
-  // The call of its plugin is refused for another schedule.
+  // Without this setting, the call of the pretalx plugin is refused because it names another
+  // schedule.
   const pretalx = { domain: "https://p.example", event: "demo" };
   await store.worlds.update("demo", { config: Object.assign({}, world.config, { pretalx }) });
   const person = { tokenId: "ada", traits: new Set(traits) };
@@ -302,12 +311,13 @@ void t.test("the author of what a route appends is its caller", async (t) => {
     [admin("demo")]: ({ kind, token }) => kind === "api" && /^[\da-f]{32}$/.test(token ?? ""),
   };
   const writing = [...routes].filter(
-    (route) => /^(POST|PUT|PATCH|DELETE) /.test(route) && !OTHERS.test(route),
+    (route) =>
+      /^(POST|PUT|PATCH|DELETE) /.test(route) && !OTHERS.test(route) && !ELSEWHERE.test(route),
   );
   t.ok(writing.length > 20, `${writing.length} routes`);
   for (const route of writing) {
     for (const [as, isCaller] of Object.entries(callers)) {
-      // Only a user sends messages, and not before the first of them makes one.
+      // Sending messages requires a user, and only the first caller has one yet.
       if (route.includes("/messages/") && as !== Object.keys(callers)[0]) {
         continue;
       }
@@ -324,7 +334,10 @@ void t.test("the author of what a route appends is its caller", async (t) => {
         ? ban
         : route.endsWith("/delete_user")
           ? await erased()
-          : bodyOf(route);
+          : route.endsWith("/merge/")
+            ? { body: { speaker_id: (await idsFor(route, id))["speaker_id"] } }
+            : {};
+      if (route.endsWith("/call/")) await holdCall(id);
       const head = await headOf();
       const url = urlOf(route, id, media, ids);
       const { status } = await send(route, { url, as, ...more });

@@ -22,7 +22,7 @@ import { demo, startServer } from "../../support/server.js";
 const NINE = "2027-03-01T09:00:00.000Z";
 const nine = Date.parse(NINE);
 
-// What is left of an event, as JSON, CSV and XLSX.
+// The results of an event, as JSON, CSV and XLSX.
 
 void t.test("results", async (t) => {
   const own = { "world.feed": ["api"], "user.list": ["lists"], "question.moderate": ["mods"] };
@@ -40,6 +40,11 @@ void t.test("results", async (t) => {
   for (const channel of [room, hidden]) {
     await store.attendance.sample("demo", nine, [{ room: channel, people: 4 }]);
     await store.attendance.note("demo", [{ user, room: channel, from: nine, to: nine + 60_000 }]);
+    const device = { identity: channel, user, hidden: false, access: { traits: [] }, ends: nine };
+    await store.calls.issued("demo", channel, device, { now: nine });
+    const visit = { identity: channel, session: "s" };
+    await store.calls.joined("demo", channel, visit, { at: nine, now: nine });
+    await store.calls.left("demo", channel, visit, { at: nine, now: nine + 60_000 });
     const content = { type: "text", body: '@x\n"quoted"; =cmd' };
     await store.chat.send("demo", channel, { sender: user, content, volatile: true });
     const draft = { sender: user, content: "-1?", state: "mod_queue" } as const;
@@ -65,6 +70,16 @@ void t.test("results", async (t) => {
     activity: [
       { room_id: room, room: "=Stage", people: 0, messages: 1 },
       { room_id: room, room: "=Stage", at: NINE, people: 4, messages: 0 },
+    ],
+    calls: [
+      {
+        room_id: room,
+        room: "=Stage",
+        started: NINE,
+        ended: "2027-03-01T09:01:00.000Z",
+        most_people: 1,
+        person_minutes: 1,
+      },
     ],
   };
   for (const [kind, records] of Object.entries(expected)) {
@@ -119,6 +134,7 @@ void t.test("results", async (t) => {
   ] as const) {
     await store.worlds.configure("demo", { config: { attendance: mode } });
     t.same((await get("attendance/")).body, { results: [] }, mode);
+    t.equal(lengthOf(await get("calls/")), mode === "off" ? 0 : 1, mode);
     const { body } = await get("activity/");
     t.match(body, { results: counts });
     t.match(body, { results: { length: counts.length } });
@@ -177,14 +193,14 @@ void t.test("a form imports and stores a document", async (t) => {
   t.equal(count, Object.keys(stored).length);
 });
 
-// Exports of results that are asked for at the same time.
+// Concurrent exports of results.
 
 const permission_config = rules({ "world.feed": ["api"], "user.list": ["api"] });
 
 const people = (world: string, format: string) =>
   `/api/v1/worlds/${world}/results/people/?format=${format}`;
 
-/** A server whose exports begin, and go on when the test says so. */
+/** Starts a server whose exports block until the test releases them. */
 async function startGated(t: Test) {
   let begun = 0;
   const held: (() => void)[] = [];
@@ -205,9 +221,9 @@ async function startGated(t: Test) {
   return {
     store: server.store,
     begun: () => begun,
-    /** Lets exports go on. */
+    /** Lets all blocked exports continue. */
     release: () => held.splice(0).forEach((go) => go()),
-    /** Sends a request on a connection of its own. */
+    /** Sends a request on its own connection. */
     ask: (url: string, world?: string) => {
       const wire = dial(t, port);
       wire.send(
@@ -237,7 +253,7 @@ void t.test("spreadsheets", async (t) => {
   await until(() => begun() === 1);
   const second = ask(link);
   await until(() => begun() === 2);
-  // Whichever comes first has the place.
+  // One slot is left in the queue; whichever request arrives first gets it.
   const both = [ask(people("a", "xlsx"), "a"), ask(link)];
   const [waiting, refused] = await Promise.race(
     both.map(async (wire, i) => [both[1 - i]!, await wire.answer()] as const),
@@ -273,7 +289,7 @@ void t.test("a client that takes nothing of its answer", async (t) => {
         ...store,
         users: {
           ...store.users,
-          // There is no end of them.
+          // An endless list.
           async list(world) {
             pages++;
             const { users } = await store.users.list(world, { page: 1, pageSize: 1 });
@@ -293,7 +309,7 @@ void t.test("a client that takes nothing of its answer", async (t) => {
   const quick = connect(port, "127.0.0.1").resume();
   t.teardown(() => quick.destroy());
   quick.write(request);
-  // The slow one has what the system holds for it, and the quick one goes on.
+  // The slow client's socket buffers are full, while the quick client keeps reading.
   await until(() => pages > 200);
   const look = () => server.app.stalls.look();
   await until(async () => {
@@ -348,7 +364,7 @@ void t.test("exports of programs", async (t) => {
   const leaving = [new AbortController(), new AbortController()];
   const waiting = leaving.map(async ({ signal }) => (await exported()).bytes(signal));
   await until(() => ends.length === 1);
-  const refused = Promise.all(waiting.map((bytes) => t.rejects(bytes, /client went away/)));
+  const refused = Promise.all(waiting.map((bytes) => t.rejects(bytes, /client disconnected/)));
   leaving[0]!.abort();
   t.notOk(ends[0]!.aborted, "somebody still waits");
   leaving[1]!.abort();
@@ -366,7 +382,7 @@ void t.test("exports of programs", async (t) => {
 });
 
 void t.test("imports that meet other writes", async (t) => {
-  /** How often the world changes right before an import is written. */
+  /** The number of imports that a competing write still precedes. */
   let changes = 0;
   let made = 0;
   let writes = 0;
@@ -398,7 +414,7 @@ void t.test("imports that meet other writes", async (t) => {
       body: table,
     });
   changes = 2;
-  // It is known by its title, as the second session by hand is.
+  // Rows without an id are matched by title, so `s2` updates the second session made by hand.
   const answer = await send("title\nA\ns2\n");
   t.match(answer, { status: 200, body: { created: 1, updated: 1 } });
   t.equal(writes, 3, "it is planned again from what is there");
@@ -437,7 +453,7 @@ void t.test("the activity of a world", async (t) => {
 
   const [ann, again] = [await server.person("ann", "crew"), await server.person("ann", "crew")];
   const bob = await server.guest();
-  // It has not logged in.
+  // A connection that never logs in is not counted.
   await server.connect();
   for (const client of [ann, again, bob]) await client.do("room.enter", { room: big });
   for (const room of [small, hidden]) await ann.do("room.enter", { room });
@@ -463,8 +479,8 @@ void t.test("the activity of a world", async (t) => {
     await t.rejects(activityFor(...traits), { message: /^403/ }, traits.join());
   }
 
-  // A reader that is dropped is counted. The sender is no slow reader, also if several events
-  // arrive at once.
+  // A dropped reader is counted as slow. The sender is not, even if several events arrive at the
+  // same time.
   const mod = await server.person("mod");
   await mod.do("chat.join", { channel: big });
   await bob.do("chat.subscribe", { channel: big });
@@ -490,9 +506,9 @@ void t.test("the activity names an erasure that is overdue", async (t) => {
   t.ok(at >= age * 1000 && at < age * 1000 + 60_000, overdue_erasure!);
 });
 
-/** The XML of the first sheet of an XLSX file. */
+/** Extracts the XML of the first sheet from an XLSX file. */
 function sheetOf(file: Buffer): string {
-  // The central directory names each member with its size and its place (APPNOTE, 4.3.12).
+  // The central directory lists each member with its size and offset (APPNOTE, 4.3.12).
   for (let at = file.indexOf("PK\x01\x02"); at >= 0; at = file.indexOf("PK\x01\x02", at + 4)) {
     const size = file.readUInt32LE(at + 20);
     const nameSize = file.readUInt16LE(at + 28);

@@ -10,7 +10,7 @@ const as = admin("demo");
 const rooms = "/api/v1/worlds/demo/rooms/";
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** A room with every field set to something that is no default. */
+/** A room with every field set to a non-default value. */
 const whole = {
   name: "Stage",
   description: "*Welcome*",
@@ -76,6 +76,8 @@ type Cases = [name: string, body: unknown, status: number, answer: object][];
 
 const many = <T>(length: number, value: (i: number) => T) =>
   Array.from({ length }, (_, i) => value(i));
+const call = { mode: "stage", start_muted: true, video: false, screen: false };
+const wrongCall = { mode: "party", limit: 3001, start_muted: "yes", video: true };
 const modules = (count: number) => ({ module_config: many(count, () => ({ type: "x" })) });
 const ruled = (rules: object) => ({ permission_config: rules });
 const ruledTimes = (count: number, more: object = {}) =>
@@ -102,7 +104,7 @@ const badDomains = [
 ];
 const object = { non_field_errors: ["Must be an object."] };
 
-/** What holds of a field wherever it is sent. */
+/** Cases that apply to both POST and PATCH. */
 const fields: Cases = [
   ["a name of 300 emoji", { name: "🎪".repeat(300) }, 200, {}],
   ["a name of 301", { name: "n".repeat(301) }, 400, { name: ["Must be at most 300 characters."] }],
@@ -203,6 +205,28 @@ const fields: Cases = [
     400,
     { [Object.keys(body)[0]!]: [/^Must/] },
   ]),
+  [
+    "a call with every setting",
+    { module_config: [{ type: "call.native", config: { ...call, limit: 2, other: "x" } }] },
+    200,
+    {},
+  ],
+  [
+    "wrong settings of a call",
+    { module_config: [{ type: "chat.native" }, { type: "call.native", config: wrongCall }] },
+    400,
+    {
+      "module_config.1.config.mode": ["Must be call or stage."],
+      "module_config.1.config.limit": ["Must be a whole number from 2 to 3000."],
+      "module_config.1.config.start_muted": ["Must be true or false."],
+    },
+  ],
+  [
+    "two calls in a room",
+    { module_config: [{ type: "call.native" }, { type: "call.jitsi" }] },
+    400,
+    { module_config: ["May hold only one module for calls."] },
+  ],
   ["a list as a module", { module_config: [[]] }, 400, { "module_config.0": [/^Must/] }],
   [
     "a type that is null",
@@ -215,13 +239,51 @@ const fields: Cases = [
   ["null as a body", "null", 400, object],
 ];
 
+void t.test(
+  "a copy has the modules and rules of its room, and nothing of what people wrote",
+  async (t) => {
+    const { call, store } = await startServer(t);
+    const { name: _, domain, ...settings } = whole;
+    const made = await call({
+      method: "POST",
+      url: rooms,
+      as,
+      body: { ...settings, name: "Stage" },
+    });
+    const { id } = made.body as Room;
+    const extras = { picture: "https://a.example/x.png", import_id: "r1", force_join: true };
+    await store.rooms.update("demo", id, { domain, extras });
+    const { id: sender } = await store.users.enter("demo", { tokenId: "ada", traits: new Set() });
+    const content = { type: "text", body: "secret" };
+    await store.chat.send("demo", id, { sender, content, volatile: true });
+
+    const copy = await call({
+      method: "POST",
+      url: `${rooms}${id}/copy/`,
+      as,
+      body: { name: "B" },
+    });
+    const { id: other } = copy.body as Room;
+    t.equal(copy.status, 201);
+    t.match(other, UUID);
+    t.not(other, id);
+    t.strictSame(copy.body, { id: other, name: "B", ...settings, domain: "demo.localhost" });
+    t.equal(copy.headers.location, `http://localhost:8375${rooms}${other}/`);
+    t.strictSame((await call({ url: `${rooms}${other}/`, as })).body, copy.body);
+    const messages = await call({ url: `${rooms}${other}/messages/`, as });
+    t.strictSame((messages.body as { results: unknown[] }).results, []);
+    const nameless = await call({ method: "POST", url: `${rooms}${id}/copy/`, as, body: {} });
+    t.match(nameless, { status: 400, body: { name: [String] } });
+  },
+);
+
 void t.test("what a room may hold", async (t) => {
   const { call, store } = await startServer(t);
   const { value: room } = await store.rooms.create("demo", { name: "Old" });
   const url = `${rooms}${room.id}/`;
   for (const [name, body, status, answer] of fields) {
     const isFields = typeof body === "object" && body !== null && !Array.isArray(body);
-    // A PATCH sends the fields alone, a POST with the name that it cannot do without.
+    // PATCH sends only the fields; POST adds the required name.
     for (const request of [
       { method: "PATCH", url, body },
       { method: "POST", url: rooms, body: isFields ? { name: "New", ...body } : body },
@@ -388,7 +450,7 @@ void t.test("pages of rooms, and the links between them", async (t) => {
     ["?page_size=2", "a b", "?page_size=2&page=2", null],
     ["?page_size=2&page=2", "c d", "?page_size=2&page=3", "?page_size=2&page=1"],
     ["?page_size=2&page=3", "e", null, "?page_size=2&page=2"],
-    // Past the end: back to the last page that has any.
+    // Past the end, `previous` links to the last page that has rows.
     ["?page_size=2&page=4", "", null, "?page_size=2&page=3"],
     ["?page=2&page_size=5", "", null, "?page=1&page_size=5"],
     ["?page=999999999999999&page_size=1000", "", null, "?page=1&page_size=1000"],
@@ -449,7 +511,7 @@ void t.test("a page that would not fit in memory", async (t) => {
   const description = "d".repeat(1_048_000);
   await Promise.all(many(65, () => store.rooms.create("demo", { name: "x", description })));
   const got = await call({ url: `${rooms}?page_size=1000`, as });
-  t.match(got, { status: 400, body: { page_size: [/Ask for fewer/] } });
+  t.match(got, { status: 400, body: { page_size: [/Request fewer/] } });
   const few = await call({ url: `${rooms}?page_size=4`, as });
   t.match(few, { status: 200, body: { count: 65 } });
 });

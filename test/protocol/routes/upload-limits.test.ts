@@ -37,7 +37,7 @@ import {
 } from "../../support/helper.js";
 import { demo, type Server, startServer } from "../../support/server.js";
 
-// Who may upload, how much, and what is left of uploads that are refused or break off.
+// Who may upload, how much, and what refused or aborted uploads leave behind.
 
 const path = "/storage/upload/";
 const MIB = 1024 * 1024;
@@ -47,7 +47,7 @@ const [missing, type, size] = ["missing", "type", "size"].map((what) => ({
 const form = fileForm("a.pdf", PDF);
 const other = demo({ id: "other" });
 
-/** A token of the world `demo` with more claims, as JSON text. */
+/** Signs a token for the world `demo`, with additional claims as JSON text. */
 function signed(more: string): string {
   const { issuer, audience, secret } = keyOf("demo");
   const body = `{"iss":"${issuer}","aud":"${audience}","exp":9999999999,${more}}`;
@@ -174,7 +174,7 @@ void t.test("a refusal does not wait for the body", async (t) => {
   const wire = dial(t, port);
   wire.send(announce({}));
   t.match(await wire.answer(), { status: 403, headers: { "content-length": "0" } });
-  // It may send all the same, and then go on.
+  // The client may send the body anyway, and reuse the connection.
   for (let i = 0; i < 50; i++) wire.send("x".repeat(MIB));
   wire.send(rawRequest("GET /healthz"));
   t.equal((await wire.answer()).status, 200, "the same connection goes on");
@@ -417,12 +417,12 @@ void t.test("too much in one world", async (t) => {
 
 const { load, uploads: defaults } = loadConfig({});
 
-/** An image that takes seconds to encode again: 96 million pixels. */
+/** An image that takes seconds to re-encode: 96 million pixels. */
 const slow = fileForm("a.png", pngBomb(9800, 9800));
 
 const started = (t: Test, config: Partial<Config> = {}) => startServer(t, { config });
 
-/** Sends the beginning of an upload over a socket of its own. */
+/** Sends the beginning of an upload over its own socket. */
 function begin(t: Test, port: number, form: Form, bytes?: number) {
   const socket = connect(port, "127.0.0.1");
   t.teardown(() => socket.destroy());
@@ -432,7 +432,7 @@ function begin(t: Test, port: number, form: Form, bytes?: number) {
   return socket;
 }
 
-/** The images that wait or are worked on. */
+/** Counts the images that are waiting or being processed. */
 const scratches = async ({ dataDir }: Server) => (await unfinished(dataDir)).length;
 /** Waits until an upload is accepted. */
 const accepts = (server: Server, sent = form) =>
@@ -457,10 +457,10 @@ void t.test("an image whose client is gone leaves the queue", async (t) => {
 });
 
 void t.test("an image that is worked on keeps its slot", async (t) => {
-  /** How many processes this one has started that live. */
+  /** Counts the live child processes of this process. */
   const imageProcesses = () =>
     process.getActiveResourcesInfo().filter((name) => name === "ProcessWrap").length;
-  // The processes of other tests have been asked to end.
+  // Child processes of earlier tests may still be exiting.
   await until(() => imageProcesses() === 0);
   const server = await started(t, { load: { ...load, uploads: 1 } });
   const running = begin(t, server.port, slow);
@@ -501,7 +501,7 @@ void t.test("a client that hangs up gives its slot back", async (t) => {
     await accepts(server);
     t.equal(await scratches(server), 0, name);
   }
-  // What arrived whole may be kept.
+  // Uploads that arrived completely may be kept.
   const sizes = (await filesOf(server.store, "demo")).map(({ size }) => size);
   const kept = sizes.filter((size) => size !== PDF.length);
   t.ok(kept.length <= 2, `${kept.join()} bytes are kept`);
@@ -543,7 +543,7 @@ void t.test("what is under way counts for the quota", async (t) => {
   const counting: typeof put = (key, source, ...rest) => put(key, counted(source), ...rest);
   t.capture(files, "put", counting);
   const first = begin(t, server.port, form, form.body.length - 100);
-  // With less, the first could still be the one that passes the limit.
+  // With fewer bytes stored, the first upload could still be the one that exceeds the limit.
   await until(() => stored > MIB);
   const second = await upload(server, form);
   t.strictSame([second.status, second.body], [400, size], "it does not fit beside the first");

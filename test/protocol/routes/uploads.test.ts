@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -32,7 +33,7 @@ import {
   urlOf,
   WEBM,
 } from "../../support/files.js";
-import { startFoyer } from "../../support/helper.js";
+import { admin, startFoyer } from "../../support/helper.js";
 import { filesOf, usersOf } from "../../support/database.js";
 import { type Server, startServer } from "../../support/server.js";
 import { testdir } from "../../support/testdir.js";
@@ -186,7 +187,7 @@ const missing = { error: "file.missing" };
 const type = { error: "file.type" };
 const size = { error: "file.size" };
 
-/** Sends forms that are refused, and looks whether anything is left of one. */
+/** Sends forms that must be refused, and checks that nothing is left of them. */
 async function refuses(
   t: Test,
   server: Server,
@@ -409,7 +410,7 @@ void t.test("file.size, and what comes first", async (t) => {
 });
 
 void t.test("a photo loses what tells of its maker, and stays upright", async (t) => {
-  // In a process of its own, as all its files are read.
+  // In a separate process, because this test reads all of its files.
   const dataDir = testdir(t);
   const server = await startFoyer(t, dataDir, ["--demo"]);
   const secret = "GPS-52.520008N-13.404954E";
@@ -446,13 +447,67 @@ void t.test("a photo loses what tells of its maker, and stays upright", async (t
     t.strictSame([meta.width, meta.height], [20, 30], `${format}: turned`);
     t.equal(meta.orientation ?? 1, 1, format);
     t.notOk(meta.exif ?? meta.xmp, `${format}: no metadata`);
-    // What was on the left is above.
+    // The photo is rotated, so its left side is now on top.
     const { data } = await sharp(served).removeAlpha().raw().toBuffer({ resolveWithObject: true });
     const last = data.subarray(-3);
     t.ok(data[2]! > 150 && data[0]! < 150, `${format}: violet above`);
     t.ok(last[0]! > 200 && last[2]! < 50, `${format}: red below`);
   }
   t.strictSame(await textsBelow(dataDir, [secret]), [], "in no file");
+});
+
+void t.test("a picture has a preview", async (t) => {
+  const server = await startServer(t);
+  const noise = randomBytes(1200 * 1500 * 3);
+  const photo = sharp(noise, { raw: { width: 1500, height: 1200, channels: 3 } });
+  const turned = await photo.jpeg().withMetadata({ orientation: 6 }).toBuffer();
+  const tall = await sharp(await images.png(1000, 4000))
+    .webp()
+    .toBuffer();
+  const frames = await sharp(await images.animatedGif(), { animated: true })
+    .resize({ width: 800 })
+    .gif()
+    .toBuffer();
+  const webp = "image/webp";
+  const rows: [filename: string, bytes: Buffer | string, type: string, side: number[]][] = [
+    ["photo.jpg", turned, webp, [512, 640]],
+    ["tall.webp", tall, webp, [160, 640]],
+    ["moving.gif", frames, webp, [640, 320]],
+    ["small.png", await images.png(), "image/png", [20, 10]],
+  ];
+  for (const [filename, bytes, type, side] of rows) {
+    const url = urlOf(await upload(server, fileForm(filename, bytes)));
+    const whole = await follow(server, url);
+    const small = await follow(server, `${url}?preview`);
+    t.equal(small.headers["content-type"], type, filename);
+    t.match(small.headers["cache-control"], /immutable/);
+    const { width, height, pages, exif } = await sharp(small.bytes).metadata();
+    t.strictSame([width, height], side, filename);
+    t.equal((pages ?? 1) > 1, false, `${filename}: stands still`);
+    t.notOk(exif);
+    t.ok(small.bytes.length <= whole.bytes.length);
+    const hasOne = type === webp;
+    t.not(whole.headers.etag === small.headers.etag, hasOne, "another tag");
+    const [file] = await filesOf(server.store, "demo");
+    t.equal(file!.size, whole.bytes.length, "lists have the picture");
+    const keys = await server.store.files.keys("demo");
+    t.equal(keys.length, hasOne ? 2 : 1);
+    t.equal(await server.store.files.size("demo"), small.bytes.length * +hasOne + file!.size);
+    for (const key of keys) {
+      const direct = await follow(server, `http://localhost:8375/media/${key}`);
+      t.equal(direct.status, key === file!.key ? 200 : 404, "one address");
+    }
+    const one = `/api/v1/worlds/demo/files/${file!.id}/`;
+    t.equal((await server.call({ method: "DELETE", url: one, as: admin("demo") })).status, 204);
+    for (const gone of [url, `${url}?preview`]) t.equal((await follow(server, gone)).status, 404);
+    t.strictSame(await finished(server.dataDir), [], "no bytes are left");
+    t.equal(await server.store.files.size("demo"), 0);
+  }
+  const { bytes } = await follow(
+    server,
+    `${urlOf(await upload(server, fileForm("a.svg", SVG)))}?preview`,
+  );
+  t.equal(bytes.toString(), SVG, "other files are served as they are");
 });
 
 void t.test("an animation goes on", async (t) => {
@@ -513,7 +568,7 @@ void t.test("a box scales images down, and never up", async (t) => {
   t.equal(bytes.toString(), PDF, "other files stay as they are");
 });
 
-/** Cleans an image in a folder, and gives it back as bytes. */
+/** Returns an image cleaner, and a function that cleans an image in a folder and returns its bytes. */
 async function cleanerOf(t: Test) {
   const folder = testdir(t);
   const cleaner = new ImageCleaner();
@@ -526,7 +581,7 @@ async function cleanerOf(t: Test) {
     const path = join(folder, String(count++));
     writeFileSync(path, bytes);
     const image = { format: "png", pixels, maxBytes: 1e6 } as const;
-    return cleaner.clean(world, path, image, gone, buffer);
+    return cleaner.clean(world, path, image, gone, ({ bytes }) => buffer(bytes));
   };
   return { cleaner, clean, folder };
 }
@@ -566,7 +621,7 @@ void t.test("worlds take turns", async (t) => {
   const calm = [add("calm", MAX_PIXELS), add("calm", MAX_PIXELS)];
   await t.rejects(add("calm", MAX_PIXELS), refused, "half of it is its own");
   await Promise.all([first, ...busy, ...calm]);
-  // Images that follow each other may be stored in another order.
+  // Consecutive images may be stored out of order.
   t.ok(order.lastIndexOf("calm") < 5, order.join());
 });
 
@@ -582,7 +637,7 @@ void t.test("images that wait are bounded by their pixels", async (t) => {
   const tooMany = /Too many images are waiting/;
   await t.rejects(clean(png, { pixels: 1 }), tooMany, "one pixel too many");
   leaving.abort();
-  await t.rejects(left, /went away/, "at once");
+  await t.rejects(left, /disconnected/, "at once");
   const another = clean(png, largest);
   await t.rejects(clean(png, largest), tooMany, "its place is taken");
   for (const image of [running, ...waiting, another]) t.ok(await image);

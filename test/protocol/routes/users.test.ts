@@ -4,7 +4,7 @@ import { fileForm, finished, follow, PDF, upload, urlOf } from "../../support/fi
 import { admin, bearer, keyOf, type Request, rules, tokenOf, until } from "../../support/helper.js";
 import { demo, type Server, type ServerOptions, startServer } from "../../support/server.js";
 
-// Users, and what hosts do over HTTP by the commands of the websocket.
+// Users, and the websocket commands that hosts can run over HTTP.
 
 const base = "/api/v1/worlds/demo/";
 const users = `${base}users/`;
@@ -39,7 +39,8 @@ void t.test("the users of a world", async (t) => {
     const { id, last_seen } = kept[i]!;
     return { id, ...user, last_seen: new Date(last_seen).toISOString() };
   });
-  t.strictSame((await get("")).body, { count: 2, next: null, previous: null, results });
+  const listed = results.map((user) => ({ ...user, passkeys: 0 }));
+  t.strictSame((await get("")).body, { count: 2, next: null, previous: null, results: listed });
   for (const [query, ids] of [
     ["token_id=ada", [0]],
     ["client_id=guest", [1]],
@@ -61,7 +62,11 @@ void t.test("the users of a world", async (t) => {
     );
     t.notMatch(text, /"client_id"|"guest"/, query);
   }
-  t.strictSame((await get(`${kept[1]!.id}/`)).body, { ...results[1], moderation_state: "none" });
+  t.strictSame((await get(`${kept[1]!.id}/`)).body, {
+    ...results[1],
+    moderation_state: "none",
+    moderated_until: null,
+  });
 });
 
 void t.test("a person is banned before the first visit", async (t) => {
@@ -115,7 +120,7 @@ void t.test("who is out of reach", async (t) => {
     const as = user("demo", `the ${role}`, { traits: [role, "api"] });
     const later = { token_id: `later for ${role}`, moderation_state: "banned" };
     const unknown = await server.call({ method: "PATCH", url: users, as, body: later });
-    // The person may turn out to run the event.
+    // An unknown person may turn out to run the event.
     t.equal(unknown.status, role === "owner" ? 200 : 403, `${role}: unknown`);
     for (const subject of roles) {
       const tokenId = `${subject} of ${role}`;
@@ -231,7 +236,7 @@ async function setUp(t: Test, options: ServerOptions = {}) {
   const room = (await store.rooms.create("demo", { name: "Stage", module_config })).value.id;
   const enter = async (tokenId: string, ...traits: string[]) =>
     (await store.users.enter("demo", { tokenId, traits: new Set(traits) })).id;
-  /** Calls as a host, or as another user with the traits of a host. */
+  /** Sends a request as a host, or as another user with the traits of a host. */
   const call = (
     method: string,
     path: string,
@@ -317,7 +322,7 @@ void t.test("moderation of users", async (t) => {
     t.equal((await store.users.get("demo", id))!.moderation_state, is === "none" ? "" : is);
   }
   t.match(await decide(id, "gone"), { status: 400, body: { moderation_state: [/./] } });
-  const own = { moderation_state: ["Not for yourself."] };
+  const own = { moderation_state: ["You cannot do this to yourself."] };
   t.match(await decide(self, "banned"), { status: 400, body: own });
   const second = await enter("second", "admin", "api");
   await store.users.moderate("demo", second, "silenced");
@@ -409,7 +414,7 @@ void t.test("questions and polls", async (t) => {
   t.strictSame(await ids("polls/", ...moderators), [2, [open.id, results], [draft.id, {}]]);
   t.strictSame(await ids("polls/", "api"), [1, [open.id, undefined]]);
 
-  // The first follower leaves, and another one follows later. This process gets no entry in between.
+  // One follower leaves and another follows later. This process receives no entry in between.
   const { events } = app;
   const follow = async () => {
     await events.follow("demo");

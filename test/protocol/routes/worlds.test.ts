@@ -1,4 +1,5 @@
 import t, { type Test } from "tap";
+import { draftWorld, lostHostLink } from "../../../db/world-management.js";
 import { freshSetupKey, type SetupKey } from "../../../plugins/setup.js";
 import { admin, type Answer, worldOf } from "../../support/helper.js";
 import { startServer } from "../../support/server.js";
@@ -23,7 +24,7 @@ void t.test("a world is read and changed", async (t) => {
     extra: ["Unknown field."],
   };
   const faulty = { id: "x", title: "", domain: "No", extra: 1 };
-  const taken = { domain: ["Another world has it already."] };
+  const taken = { domain: ["Another world already has it."] };
   const keys = { config: { JWT_secrets: [1] } };
   const cases: [name: string, body: unknown, status: number, answer: object][] = [
     ["nothing", {}, 200, { title: "New" }],
@@ -110,7 +111,7 @@ void t.test("the server's own API", async (t) => {
   ] as const) {
     t.match(await create(body), { status, body: faults });
   }
-  // Nothing else, and no other user.
+  // The operator's token opens nothing else, and no other caller is let in.
   t.equal((await call({ url: inWorld, as })).status, 401);
   t.equal((await call({ url: `${url}demo/`, as })).status, 401);
   t.equal((await call({ url, as: `${as}x` })).status, 401);
@@ -143,7 +144,7 @@ const draft = {
   ends_at: "2027-01-31T18:00:00.000Z",
 };
 
-/** A server without a world, and a call of its setup. */
+/** Starts a server without a world, with a function that calls its setup. */
 async function empty(t: Test, setup?: SetupKey) {
   const server = await startServer(t, { worlds: [], ...(setup && { setup }) });
   const setUp = (secret: string | undefined, body: object = draft) =>
@@ -159,7 +160,7 @@ async function empty(t: Test, setup?: SetupKey) {
 void t.test("a link sets up an event, once", async (t) => {
   const key = freshSetupKey();
   const { setUp, store, call } = await empty(t, key);
-  // All at once: one of them sets up.
+  // Of several concurrent calls, exactly one succeeds.
   const answers = await Promise.all([1, 2, 3].map(() => setUp(key.secret)));
   t.same(answers.map(({ status }) => status).sort(), [201, 401, 401]);
   const made = answers.find(({ status }) => status === 201) as Answer;
@@ -181,6 +182,31 @@ void t.test("a link sets up an event, once", async (t) => {
   t.same(names, ["Stage", "Lounge"]);
   t.equal((await setUp(key.secret)).status, 401, "it has served");
   t.equal((await store.worlds.list({ limit: 10 })).length, 1);
+});
+
+void t.test("an event whose setup was killed has a link again", async (t) => {
+  const { store, call, baseUrl } = await empty(t);
+  t.equal(await lostHostLink(store, baseUrl), undefined, "without an event");
+  const { config } = draftWorld({ id: "late", title: "Late", domain: "localhost" });
+  const unpublished = { config: { ...config, access: { published: false } } };
+  await store.worlds.create(worldOf("late", unpublished));
+  const link = await lostHostLink(store, baseUrl);
+  const [, token] = /console#token=(.+)$/.exec(link ?? "") ?? [];
+  t.equal((await call({ url: "/api/v1/worlds/late/", as: `Bearer ${token}` })).status, 200);
+  t.equal(await lostHostLink(store, baseUrl), undefined, "once");
+  for (const [name, world] of [
+    ["a published event", worldOf("open")],
+    ["one of two", worldOf("second", unpublished)],
+  ] as const) {
+    const other = await empty(t);
+    await other.store.worlds.create(world);
+    if (name === "one of two") await other.store.worlds.create(worldOf("third"));
+    t.equal(await lostHostLink(other.store, baseUrl), undefined, name);
+  }
+  const used = await empty(t);
+  await used.store.worlds.create(worldOf("used", unpublished));
+  await used.store.users.enter("used", { tokenId: "ada", traits: new Set() });
+  t.equal(await lostHostLink(used.store, baseUrl), undefined, "one with people");
 });
 
 void t.test("a setup that is refused", async (t) => {

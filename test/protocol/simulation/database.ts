@@ -7,13 +7,13 @@ import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/w
 import { type StartRunner, WriteRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
 import { fromSent, WriteLog } from "../../../db/engines/sqlite/log/log-writes.js";
-import type { Entry, Hint, Position } from "../../../db/log/entries.js";
+import type { Entry, Hint, LogPosition } from "../../../db/log/entries.js";
 import type { Clock } from "../../../db/runtime.js";
 
-/** How many numbers other processes may have seen that this one has not. */
+/** Upper bound for the sequence numbers that other processes have seen and this one has not. */
 const MARGIN = 1_000_000;
 
-/** What rights depend on, as it was after a commit. Each by its id. */
+/** The state that rights depend on, after a commit. Each map is keyed by id. */
 export interface Past {
   readonly worlds: ReadonlyMap<string, { permission_config: string }>;
   readonly rooms: ReadonlyMap<string, { id: string; name: string; permission_config: string }>;
@@ -32,14 +32,14 @@ export interface Past {
     string,
     { room: string; sender: string | null; content: string; state: string }
   >;
-  /** The options are JSON of their contents. */
+  /** `options` holds the contents of the options, as JSON. */
   readonly polls: ReadonlyMap<
     string,
     { room: string; content: string; state: string; options: string }
   >;
 }
 
-/** How the parts of {@link Past} are read, and the types of the entries after which they are. */
+/** The query that reads each part of {@link Past}, and the types of entries after which it is re-read. */
 const PARTS: Record<keyof Past, [types: RegExp, sql: string]> = {
   worlds: [/^world\./, "SELECT id, permission_config FROM worlds"],
   rooms: [/^rooms?\./, "SELECT id, name, permission_config FROM rooms"],
@@ -58,7 +58,7 @@ const PARTS: Record<keyof Past, [types: RegExp, sql: string]> = {
   ],
 };
 
-/** The only database, as to open one takes longer than to empty it. One simulation runs at a time. */
+/** The only database: emptying it is faster than opening another one. One simulation runs at a time. */
 const connection: Connection = openInMemory();
 const empty = connection.serialize();
 const writes = new WriteRunner({
@@ -77,7 +77,7 @@ const selectEvents = connection.prepare<[string], { id: number; tag: number }>(
   `SELECT id, tag FROM chat_events WHERE gone = 0
      AND channel = (SELECT number FROM chat_channels WHERE id = ?) ORDER BY id`,
 );
-const selectHead = connection.prepare<[string], Position>(
+const selectHead = connection.prepare<[string], LogPosition>(
   "SELECT seq, tag FROM log_heads WHERE world_id = ?",
 );
 const selectTime = connection
@@ -91,20 +91,20 @@ const selectKept = connection.prepare<[string, number, number]>(
    WHERE world_id = ? AND seq = ? AND tag = ?`,
 );
 
-/** The database that the processes of a simulation share. It can go back to an earlier state. */
+/** The database shared by the processes of a simulation. It can revert to an earlier state. */
 export class SharedDatabase {
   readonly connection: Connection = connection;
-  /** The states after each commit. To go back counts as a commit, too. */
+  /** The states after each commit. Going back also counts as a commit. */
   readonly past: Past[] = [];
-  /** How often it went back. */
+  /** Number of times the database went back. */
   losses = 0;
-  /** Gets what each commit appended. */
+  /** Receives the entries that each commit appended. */
   onCommit: (hints: readonly Hint<Entry>[]) => void = () => {};
-  /** A store that nothing disturbs, such as that of a command beside the servers. */
+  /** A store without simulated faults, such as that of a command running next to the servers. */
   readonly store: Store;
-  /** The commits that appended the entries, by tag. */
+  /** The commit that appended each entry, by tag. */
   readonly #commits = new Map<number, number>();
-  /** The tags of the entries before, by tag. */
+  /** The tag of each entry's predecessor, by tag. */
   readonly #previous = new Map<number, number>();
 
   constructor(clock: Clock) {
@@ -125,27 +125,27 @@ export class SharedDatabase {
     return this.past.length - 1;
   }
 
-  /** The commit that appended an entry; 0 for what was there in the beginning. */
+  /** Returns the commit that appended an entry; 0 for entries that existed from the beginning. */
   commitOf(tag: number): number {
     return this.#commits.get(tag) ?? 0;
   }
 
-  /** The tag of the entry before another, whatever became of their history. */
+  /** Returns the tag of the preceding entry, even if the database has gone back since. */
   tagBefore(tag: number): number | undefined {
     return this.#previous.get(tag);
   }
 
-  /** The last entry of a world. */
-  headOf(world: string): Position {
+  /** Returns the position of a world's last entry. */
+  headOf(world: string): LogPosition {
     return selectHead.get(world) ?? { seq: 0, tag: 0 };
   }
 
-  /** When the first entry after a number was made; undefined if there is none. */
+  /** Returns when the first entry after a sequence number was made; undefined if there is none. */
   madeAfter(world: string, seq: number): number | undefined {
     return selectTime.get(world, seq);
   }
 
-  /** The events in a channel, in their order. */
+  /** Returns a channel's events, in order. */
   eventsOf(channel: string): { id: number; tag: number }[] {
     return selectEvents.all(channel);
   }
@@ -157,12 +157,12 @@ export class SharedDatabase {
     return report;
   }
 
-  /** All that is stored now, for {@link goBack}. */
+  /** Returns a copy of everything stored, for {@link goBack}. */
   copy(): Buffer {
     return connection.serialize();
   }
 
-  /** Becomes an earlier state. */
+  /** Reverts to an earlier state. */
   goBack(earlier: Buffer): void {
     this.losses++;
     this.#become(earlier);
@@ -195,8 +195,8 @@ export class SharedDatabase {
     this.#note(/./);
   }
 
-  /** Sees to it that no number of an entry is given twice, as PostgreSQL's engine does. */
-  raiseLost(seen: ReadonlyMap<string, Position>): void {
+  /** Ensures that no sequence number is reused, like the PostgreSQL engine. */
+  raiseLost(seen: ReadonlyMap<string, LogPosition>): void {
     for (const [world, { seq, tag }] of seen) {
       if (seq === 0 || selectKept.get(world, seq, tag)) continue;
       const log = new WriteLog(connection, { author: SERVER, audits: true, hasFiles: false });
@@ -217,7 +217,10 @@ export class SharedDatabase {
     this.onCommit(hints);
   }
 
-  /** Keeps the present state. @param types of the entries since the last one, or all. */
+  /**
+   * Records the current state. @param types the types of the entries since the last record; a
+   * pattern re-reads everything.
+   */
   #note(...types: (string | RegExp)[]): void {
     const isDue = (of: RegExp) => types.some((it) => typeof it !== "string" || of.test(it));
     const read = reads.flatMap(({ part, types, select }) =>

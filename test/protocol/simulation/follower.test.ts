@@ -4,7 +4,7 @@ import type { History, Logged, Stretch } from "../../../db/log/entries.js";
 import { Follower } from "../../../db/log/follower.js";
 import { ProcessTime, Timeline } from "./timeline.js";
 
-/** The log of one world, as far as a follower reads it. */
+/** The log of one world, with only the methods that a follower calls. */
 class ShortLog {
   #entries: Logged[] = [];
   #tag = 0;
@@ -63,7 +63,7 @@ void t.test("a store that says when it changed is read at once", async (t) => {
   };
   const write = (hears: boolean) => {
     const hint = commit();
-    // A bus may bring it twice.
+    // A bus may deliver a hint twice.
     for (let i = 0; hears && i < 2; i++) follower.hint(hint);
   };
   timeline.at(1_010, () => write(false));
@@ -77,7 +77,7 @@ void t.test("a store that says when it changed is read at once", async (t) => {
   t.equal(reads, readsBefore, "nor is a hint that comes twice");
   timeline.at(2_310, () => {
     const hint = commit();
-    // Behind the timer of the same moment, as where a process was busy.
+    // Runs after the timer that is due at the same moment, as in a busy process.
     timeline.at(2_490, () => timeline.at(2_500, () => follower.hint(hint)));
   });
   await timeline.runUntil(2_510);
@@ -114,7 +114,7 @@ void t.test("a world goes back in the moment when a read ends", async (t) => {
   await follower.follow("demo");
   await setImmediate();
   isSlow = true;
-  follower.look("demo");
+  follower.readNew("demo");
   log.loseLast();
   await timeline.runUntil(600);
   t.equal(answers.length, 2, "the entries and the heads are read");

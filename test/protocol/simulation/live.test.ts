@@ -2,21 +2,18 @@ import t from "tap";
 import { likeFirst, programScenarioOf, run, scenarioOf } from "./live/scenario.js";
 import { indexes, play, seedOf } from "./seeds.js";
 
-/** Scenarios that have failed once, each for a reason of its own. */
+/** Scenarios that once failed, each for a different reason. */
 const REGRESSIONS = [
   849, 853, 1050, 1409, 1527, 1989, 2114, 3615, 4204, 5200, 5497, 5732, 6860, 6992, 6785, 7769,
   7820, 7931, 8006, 8263, 9840,
 ];
 
-/**
- * Without SEEDS, these are always the same: a fault that is found by chance is for the nightly
- * run.
- */
+/** Fixed unless SEEDS is set: only the nightly run searches for new failures at random. */
 const INDEXES = process.env.SEEDS
   ? indexes(20)
   : [...REGRESSIONS, ...Array.from({ length: 10 }, (_, i) => 1 + i)];
 
-/** Of worlds with a program. */
+/** Scenarios in worlds with a program. */
 const PROGRAM_INDEXES = process.env.SEEDS
   ? indexes(20)
   : [48, 136, 3288, 7065, ...Array.from({ length: 5 }, (_, i) => 1 + i)];

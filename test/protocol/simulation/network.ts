@@ -9,17 +9,17 @@ import {
 import type { Random } from "./random.js";
 import type { ProcessTime, Timeline } from "./timeline.js";
 
-/** How messages between processes fail, each as a probability. */
+/** Faults of messages between processes, each as a probability. */
 export interface BusFaults {
   lost: number;
   doubled: number;
   late: number;
 }
 
-/** After how many milliseconds others count a process as ended that says nothing. */
+/** Silence after which others consider a process to have ended, in milliseconds. */
 const SILENCE = 5_000;
 
-/** Carries the messages of all processes, and tells who is there. */
+/** Carries the messages of all processes, and announces which processes are present. */
 export class Network {
   readonly #timeline: Timeline;
   readonly #random: Random;
@@ -40,14 +40,14 @@ export class Network {
     this.#buses.add(bus);
   }
 
-  /** A process has ended. The others learn of it some time later. */
+  /** Detaches a process that has ended. The others notice some time later. */
   detach(bus: SimulatedBus): void {
     if (!this.#buses.delete(bus)) return;
     const delay = this.#random.between(50, SILENCE);
     for (const other of this.#buses) this.#ended(other, bus, delay);
   }
 
-  /** A process does nothing for some time. If that is long, others count it as ended meanwhile. */
+  /** Handles the pause of a process. If the pause is long, others consider the process to have ended. */
   paused(bus: SimulatedBus, duration: number): void {
     if (duration < SILENCE) return;
     for (const other of this.#buses) {
@@ -91,7 +91,7 @@ export class SimulatedBus implements Bus {
   readonly #network: Network;
   readonly #time: ProcessTime;
   readonly #local: LocalBus;
-  /** How often each world was joined. */
+  /** Number of joins, by world. */
   readonly #joined = new Map<string, number>();
 
   constructor(
@@ -117,7 +117,7 @@ export class SimulatedBus implements Bus {
     this.#network.send(this, message);
   }
 
-  /** Takes a message of another process. */
+  /** Delivers a message from another process. */
   receive(message: BusMessage): void {
     const world = "world" in message ? message.world : undefined;
     if (world !== undefined && !this.#joined.has(world)) return;

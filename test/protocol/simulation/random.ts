@@ -1,7 +1,7 @@
 import crypto from "node:crypto";
 import { syncBuiltinESMExports } from "node:module";
 
-/** Numbers that look random and follow from a seed. */
+/** A seeded pseudorandom number generator. */
 export class Random {
   #state: number;
 
@@ -9,7 +9,7 @@ export class Random {
     this.#state = seed >>> 0;
   }
 
-  /** From 0 to below 1. The generator is mulberry32. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). The generator is mulberry32. */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -18,7 +18,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number below a bound. */
+  /** Returns an integer from 0 (inclusive) to a bound (exclusive). */
   below(bound: number): number {
     return Math.floor(this.next() * bound);
   }
@@ -31,7 +31,7 @@ export class Random {
     return this.next() < probability;
   }
 
-  /** A UUID, as far as one can tell. */
+  /** Returns a string that looks like a UUID. */
   uuid(): string {
     const hex = Array.from({ length: 4 }, () =>
       this.below(2 ** 32)
@@ -47,11 +47,11 @@ export class Random {
 }
 
 /**
- * Replaces the time of day and the randomness of this process: all that it stores follows from a
- * seed.
- * @returns a function that takes that back.
+ * Replaces the clock and the randomness of this process, so that a seed determines everything it
+ * stores.
+ * @returns a function that restores them.
  */
-export function replaceChance(random: Random, date: () => number): () => void {
+export function mockClockAndRandom(random: Random, date: () => number): () => void {
   const { now } = Date;
   const { random: chance } = Math;
   const { randomUUID } = crypto;

@@ -1,30 +1,30 @@
 import type { Test } from "tap";
 
-/** Plays a scenario. It returns the violations. */
+/** Runs a scenario, and returns the violations. */
 type Run<S> = (scenario: S) => string[] | Promise<string[]>;
 
-/** Scenarios, and how they are played. */
+/** A family of scenarios, and how to run them. */
 interface Played<S> {
-  /** Makes the scenario of a seed, which it follows from. */
+  /** Generates a scenario deterministically from a seed. */
   readonly scenarioOf: (seed: number) => S;
   readonly run: Run<S>;
-  /** Plays scenarios while one that failed is made smaller: {@link run} by default. */
+  /** Returns the function that runs scenarios while a failed one is being shrunk; {@link run} by default. */
   readonly shrinking?: (failed: S) => Promise<Run<S>>;
 }
 
-/** Neighboring seeds give similar numbers, so they are far from each other. */
+/** Neighboring seeds produce similar numbers, so this spreads them out. */
 export const seedOf = (index: number): number => index * 1_000_003;
 
 /**
- * The indexes of some scenarios. SEED names the first, and SEEDS how many there are.
- * @param count without SEEDS.
+ * Returns the indexes of the scenarios to run. SEED sets the first index, and SEEDS their number.
+ * @param count the number of scenarios if SEEDS is not set.
  */
 export function indexes(count: number): number[] {
   const { SEED = "1", SEEDS = String(count) } = process.env;
   return Array.from({ length: Number(SEEDS) }, (_, i) => Number(SEED) + i);
 }
 
-/** Plays scenarios until one goes wrong, and fails with the smallest that does. */
+/** Runs scenarios until one fails, then fails the test with the smallest version that still goes wrong. */
 export async function play<S extends { readonly steps: readonly unknown[] }>(
   t: Test,
   tried: readonly number[],
@@ -46,8 +46,8 @@ export async function play<S extends { readonly steps: readonly unknown[] }>(
 }
 
 /**
- * Finds a small scenario in which something still goes wrong.
- * @param run plays a scenario. It returns the violations.
+ * Shrinks a scenario as long as something still goes wrong.
+ * @param run runs a scenario, and returns the violations.
  */
 async function shrink<S extends { readonly steps: readonly unknown[] }>(
   scenario: S,

@@ -2,26 +2,26 @@ import { type Store, StoreError } from "../../../db/contract/store.js";
 import type { BatchReport, WriteCall } from "../../../db/engines/sqlite/engine/write-calls.js";
 import type { StartRunner } from "../../../db/engines/sqlite/engine/write-runner.js";
 import { openSqliteStore } from "../../../db/engines/sqlite/index.js";
-import type { OnAppended, Position } from "../../../db/log/entries.js";
+import type { OnAppended, LogPosition } from "../../../db/log/entries.js";
 import type { Random } from "./random.js";
 import type { Cluster, ProcessTime } from "./timeline.js";
 
-/** How the calls of a store fail, each as a probability. */
+/** Faults of store calls, each as a probability. */
 export interface StoreFaults {
-  /** A read or a write fails, and nothing is done. */
+  /** A read or a write fails without any effect. */
   failed: number;
-  /** A write fails, and may have been done. */
+  /** A write fails, but may have been applied. */
   doubtful: number;
   /** A call takes up to a second. */
   slow: number;
 }
 
-/** What a process gives its store. */
+/** The parts of a process that its store uses. */
 interface StoreParts {
   readonly time: ProcessTime;
   readonly onAppended: OnAppended;
-  /** The last entries that this process has seen. */
-  readonly seen: () => ReadonlyMap<string, Position>;
+  /** Returns the last entries that this process has seen. */
+  readonly seen: () => ReadonlyMap<string, LogPosition>;
 }
 
 const READS: ReadonlySet<string> = new Set([
@@ -52,15 +52,15 @@ const READS: ReadonlySet<string> = new Set([
 type Method = (...args: unknown[]) => Promise<unknown>;
 
 /**
- * The store of one process, as that of a server that all processes share: each read takes time,
- * and so does each transaction. Both may fail, and the process may end between a commit and its
- * answer.
+ * Returns the store of one process. It simulates a database server shared by all processes: each
+ * read and each transaction takes time. Either may fail, and the process may end between a commit
+ * and its answer.
  */
 export function simulatedStore(cluster: Cluster, { time, seen, onAppended }: StoreParts): Store {
   const { database, timeline, random } = cluster;
   let losses = database.losses;
 
-  /** A process that lost the database compares before it goes on. */
+  /** Raises lost sequence numbers if the database has gone back since the last call. */
   function reconnect(): void {
     if (losses === database.losses) return;
     losses = database.losses;
@@ -75,7 +75,7 @@ export function simulatedStore(cluster: Cluster, { time, seen, onAppended }: Sto
     const before = losses;
     const fails = random.chance(cluster.faults.failed);
     const end = endOfCall();
-    // The state that a read sees may be as old as the call, or as young as the answer.
+    // A read may see the state at the time of either the call or the answer.
     const early = random.chance(0.5) ? read() : undefined;
     early?.catch(() => {});
     return new Promise((resolve, reject) => {
@@ -93,7 +93,7 @@ export function simulatedStore(cluster: Cluster, { time, seen, onAppended }: Sto
 
   async function write(calls: readonly WriteCall[], before: number): Promise<BatchReport> {
     if (random.chance(cluster.faults.failed)) return failed(calls, failureBy(random));
-    // The connection was lost with the database.
+    // The connection was lost along with the database.
     if (before !== database.losses) return failed(calls, failure("doubtful"));
     const isDoubtful = random.chance(cluster.faults.doubtful);
     if (isDoubtful && random.chance(0.5)) return failed(calls, failure("doubtful"));
@@ -113,7 +113,7 @@ export function simulatedStore(cluster: Cluster, { time, seen, onAppended }: Sto
   });
 
   const store = openSqliteStore(database.connection, { clock: time, runner, onAppended });
-  // Without what only a store in the same process has: reads at once, and a number of its state.
+  // Omits what only an in-process store has: immediate reads, and a number for its state.
   const made = Object.fromEntries(
     Object.entries(store).map(([part, methods]) => {
       const own = Object.entries(methods as unknown as Record<string, Method>).map(

@@ -12,16 +12,16 @@ interface Planned {
   readonly run: () => void;
 }
 
-/** Simulated time: it jumps from one planned call to the next. */
+/** Simulated time, which jumps from one scheduled call to the next. */
 export class Timeline {
   now = 0;
-  /** The next one is the last. */
+  /** Sorted by descending time: the next call is the last element. */
   readonly #planned: Planned[] = [];
 
-  /** Plans a call. */
+  /** Schedules a call. */
   at(at: number, run: () => void): void {
     const planned = { at: Math.max(at, this.now), run };
-    // Of two at the same time, the first planned comes first: the new one comes after all others.
+    // Calls scheduled for the same time run in the order in which they were scheduled.
     let [low, high] = [0, this.#planned.length];
     while (low < high) {
       const middle = (low + high) >> 1;
@@ -31,7 +31,7 @@ export class Timeline {
     this.#planned.splice(low, 0, planned);
   }
 
-  /** Lets time pass. All that follows from one call at once is done before the next. */
+  /** Advances the time. The immediate consequences of each call complete before the next call runs. */
   async runUntil(end: number): Promise<void> {
     for (let next = this.#next(end); next; next = this.#next(end)) {
       this.now = next.at;
@@ -47,16 +47,16 @@ export class Timeline {
   }
 }
 
-/** Time begins with the first hour of 2027. */
+/** Simulated time starts with the year 2027. */
 export const ORIGIN = Date.UTC(2027, 0, 1);
 
-/** The time of a process, which stands still while the process is paused, and ends with it. */
+/** A process's clock, which stops while the process is paused, and ends with it. */
 export class ProcessTime implements Clock {
   readonly origin = ORIGIN;
   readonly #timeline: Timeline;
   #pausedAt = 0;
   #pausedUntil = 0;
-  /** For how long it was paused before. */
+  /** Total duration of earlier pauses, in milliseconds. */
   #slept = 0;
   #isOver = false;
 
@@ -81,7 +81,7 @@ export class ProcessTime implements Clock {
     return this.#isOver;
   }
 
-  /** For how long the process has been able to do something, in milliseconds. */
+  /** Total time during which the process was not paused, in milliseconds. */
   get awake(): number {
     const { now } = this.#timeline;
     return (this.isPaused ? this.#pausedAt : now) - this.#slept;
@@ -101,7 +101,7 @@ export class ProcessTime implements Clock {
     this.after(0, call);
   }
 
-  /** Calls a function now, or when the process goes on; never if it has ended. */
+  /** Calls a function now, or once the process resumes; never if it has ended. */
   whenAwake(call: () => void): void {
     if (this.#isOver) return;
     if (this.isPaused) {
@@ -139,7 +139,7 @@ export function faultsOf(random: Random): Faults {
   };
 }
 
-/** What processes share. */
+/** The resources that processes share. */
 export interface Cluster {
   readonly timeline: Timeline;
   readonly random: Random;
@@ -163,7 +163,7 @@ export class Process {
     this.bus = new SimulatedBus(cluster.network, time, name, onFault);
     this.store = simulatedStore(cluster, {
       time,
-      onAppended: (hints) => this.events.took(hints),
+      onAppended: (hints) => this.events.appended(hints),
       seen: () => this.events.seen(),
     });
     this.events = new LogEvents({ bus: this.bus, log: this.store.log, clock: time, onFault });
@@ -175,7 +175,6 @@ export class Process {
     this.#cluster.network.paused(this.bus, duration);
   }
 
-  /** The process dies. */
   kill(): void {
     this.time.end();
     this.#cluster.network.detach(this.bus);

@@ -23,7 +23,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Sections 9 and 10: questions and polls. The rows of the conformance tests have each command.
+// Sections 9 and 10: questions and polls. The conformance tests have rows for each command.
 
 const server = await startServer(t);
 
@@ -39,16 +39,17 @@ const COUNTED_POLL = [...POLL, "results"].sort();
 
 const isOfVotes = ([name]: Frame) => /^(question|poll)\./.test(name);
 
-/** A world with a host. */
+/** Opens a world with a host. */
 async function opened() {
   const world = await openWorld(server);
   return { world, host: await hostOf(world) };
 }
 
 /**
- * Checks who receives one push while something is done, and no other frame of questions or polls.
- * @param expected the names of the receivers.
- * @returns what each of them received.
+ * Checks who receives one push during an action, and that nobody receives other frames about
+ * questions or polls.
+ * @param expected the names of the recipients.
+ * @returns the data that each of them received.
  */
 async function audience(
   t: Test,
@@ -61,7 +62,7 @@ async function audience(
 ): Promise<Record<string, Json>> {
   await world.calm(undefined, ...Object.values(people));
   await act();
-  // Some pushes are paced.
+  // Some pushes are delayed by rate limits.
   await Promise.all(expected.map((one) => people[one]!.sees(push, () => true)));
   await world.settled();
   const received: Record<string, Json> = {};
@@ -73,13 +74,13 @@ async function audience(
   return received;
 }
 
-/** A command of either module. */
+/** A command of the question or poll module. */
 interface Command {
   action: string;
   kind: string;
   needsModule: boolean;
   payload: Json;
-  /** The answer when everything is right but the id is unknown. */
+  /** The answer when everything is valid but the id is unknown. */
   passes: string;
 }
 
@@ -90,7 +91,7 @@ const command = (action: string, payload: Json, needsModule = true): Command => 
 
 const id = randomUUID();
 
-/** The tables of sections 9 and 10. */
+/** The commands listed in sections 9 and 10. */
 const commands: Command[] = [
   command("question.ask", { content: "Why?" }),
   command("question.update", { id, answered: true }),
@@ -112,7 +113,7 @@ void t.test("the module, and what is checked first", async (t) => {
   const { world, host } = await opened();
   const nobody = await world.person("nobody");
 
-  /** Checks the codes of all commands. */
+  /** Checks the answer codes of all commands. */
   const codes = async (
     client: Client,
     room: string,
@@ -212,7 +213,7 @@ void t.test("what a command causes comes before the next answer", async (t) => {
     const names: string[] = [];
     while (names.length < 20) {
       const [name] = await ann.frame();
-      // The creation of the room and its people may still be pushed.
+      // Pushes about the creation of the room and its users may still arrive.
       if (!name.startsWith("world.")) names.push(name);
     }
     t.same(names, Array(10).fill(["success", pushed]).flat(), action);
@@ -275,7 +276,7 @@ void t.test("A3 payloads", async (t) => {
     const rows = Object.entries(bad).flatMap(([field, values]) =>
       values.map((value) => [{ [field]: value }, new RegExp(`^${field}`)] as const),
     );
-    const votes = [undefined, null, option, { [option]: true }].map(
+    const votes = [null, option, { [option]: true }].map(
       (options) => [{ options }, /^options/] as const,
     );
     const places = ["x", "", null, 5, {}, [], true].map(
@@ -429,10 +430,10 @@ void t.test("10 polls", async (t) => {
   const [read, manage, voting] = ["poll.read", "poll.manage", "poll.vote"];
   const pollStates = ["draft", "open", "closed", "archived"];
 
-  /** A poll as its managers see it now. */
+  /** Returns a poll as its managers currently see it. */
   const pollNow = async ({ room_id: room, id }: Json) =>
     ((await host.do("poll.list", { room })) as Json[]).find((it) => it.id === id);
-  /** Votes in a poll, and waits until a manager in the room has got that. */
+  /** Votes in a poll, and waits until a manager in the room has received the result. */
   const cast = async (observer: Client, client: Client, poll: Json, ...positions: number[]) => {
     await vote(client, poll, ...positions);
     const wanted = countsOf(await pollNow(poll))!.join();
@@ -441,7 +442,7 @@ void t.test("10 polls", async (t) => {
       (it) => it.poll.id === poll.id && countsOf(it.poll)?.join() === wanted,
     );
   };
-  /** A room, and who is there with which rights. */
+  /** Creates a room of users with different rights. */
   const crowd = async () => {
     const room = await voteRoom(world, { rules: byTrait });
     const enter = (uid: string, ...traits: string[]) => entered(world, room, uid, ...traits);
@@ -548,8 +549,8 @@ void t.test("10 polls", async (t) => {
       );
     await vote(people.withdrawn!, poll, 2);
     await pushed("0,0,1");
-    // The others are pushed together: if a push came between the last vote and the news of it,
-    // one more with the same counts would follow.
+    // Rates are held so that all votes go out in one push. Otherwise a push between the last vote
+    // and its notification would cause another push with the same counts.
     const go = holdRates(t);
     await vote(people.withdrawn!, poll);
     await vote(people.voter!, poll, 1);
@@ -610,7 +611,7 @@ void t.test("10 polls", async (t) => {
     const cases: Case[] = [
       ["a voter sees results in the next push", "1,0,0", (poll) => vote(voter, poll, 0)],
       [
-        // The first vote is pushed at once, so the push of the second is still due.
+        // The first vote is pushed immediately, so the push for the second is still pending.
         "even if others vote as well",
         "1,1,0",
         async (poll) => {
@@ -694,7 +695,7 @@ void t.test("F22 lists are bounded", async (t) => {
   });
 });
 
-/** Something to wait for. */
+/** A promise that the test resolves. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -702,7 +703,7 @@ function gate() {
 }
 
 void t.test("what votes cost, and what no timing reveals", async (t) => {
-  /** A world with a poll, a manager and a voter in its room, and another voter. */
+  /** Opens a world with a poll, a manager and a voter in its room, and another voter. */
   const begun = async () => {
     const world = await openWorld(server);
     const room = await voteRoom(world, { rules: { "poll.manage": [["manager"]] } });
@@ -713,10 +714,10 @@ void t.test("what votes cost, and what no timing reveals", async (t) => {
     const cast = store.vote.bind(store);
     const [tea, coffee]: string[] = poll.options.map(({ id }: Json) => id);
     const voteOf = (user: string, ...options: string[]) =>
-      cast(world.id, room, poll.id, user, options);
+      cast(world.id, room, poll.id, user, { options });
     const next = async (client: Client, matches: (poll: Json) => boolean = () => true) =>
       (await client.next(saved, (data) => matches(data.poll))).poll;
-    // Of the creation.
+    // The push of the poll's creation.
     for (const client of [ann, manager]) await next(client);
     const other = await world.user("other");
     const options = { room, id: poll.id, options: [] };
@@ -769,10 +770,12 @@ void t.test("what votes cost, and what no timing reveals", async (t) => {
     await manager.all();
     await voteOf(other, tea);
     await next(manager, ({ id }) => id === one.id);
-    // From here on, what is paced waits.
+    // From here on, rate-limited pushes are held.
     const go = holdRates(t);
     await voteOf(other, tea);
-    await world.store.polls.vote(world.id, room, second.id, other, [second.options[0].id]);
+    await world.store.polls.vote(world.id, room, second.id, other, {
+      options: [second.options[0].id],
+    });
     await next(manager, ({ id }) => id === second.id);
     t.same((await manager.all()).filter(isOfVotes), [], "the poll that waits is not pushed yet");
     go();
@@ -789,7 +792,9 @@ void t.test("what votes cost, and what no timing reveals", async (t) => {
       store.vote = async (...args) => {
         begun.open();
         await goes.opened;
-        return fails ? write(world.id, withdrawal.room, "none", ann.id, []) : write(...args);
+        return fails
+          ? write(world.id, withdrawal.room, "none", ann.id, { options: [] })
+          : write(...args);
       };
       const answer = ann.call("poll.vote", withdrawal);
       await begun.opened;
@@ -894,13 +899,13 @@ void t.test("C how many pushes people get", async (t) => {
     [true, -1],
   ] as const) {
     const room = await voteRoom(world, { question: { active: true, requires_moderation }, rules });
-    // They may not read questions, and still count.
+    // Guests count toward the cost even though they may not read questions.
     for (let i = 0; i < 50; i++) await (await world.guest(`in-${i}`)).do("room.enter", { room });
     const go = holdRates(t);
     const codes: string[] = [];
     for (let i = 0; i < 70; i++) codes.push(await asker.code("question.ask", { room, content }));
     go();
-    // Each counts as 61 for each of 50 people, and 200,000 are allowed at once.
+    // Each question costs 61 for each of 50 people; the bucket holds 200,000.
     t.equal(codes.indexOf(limited), first);
     t.same(new Set(codes), new Set(first > 0 ? ["ok", limited] : ["ok"]));
   }

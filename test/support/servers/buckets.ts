@@ -5,11 +5,11 @@ import {
   S3Client,
 } from "@aws-sdk/client-s3";
 
-/** The buckets of an S3 server of tests, as its operator sees them. */
+/** The buckets of a test's S3 server, as seen by its operator. */
 export class Buckets {
   readonly #client: S3Client;
 
-  /** @param variables hold the credentials. */
+  /** @param variables include the credentials. */
   constructor(endpoint: string, variables: NodeJS.ProcessEnv) {
     const { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = variables;
     this.#client = new S3Client({
@@ -20,7 +20,7 @@ export class Buckets {
     });
   }
 
-  /** Creates a bucket, unless it is there. */
+  /** Creates a bucket unless it exists. */
   async create(Bucket: string): Promise<void> {
     try {
       await this.#client.send(new CreateBucketCommand({ Bucket }));
@@ -30,12 +30,12 @@ export class Buckets {
     }
   }
 
-  /** The keys of all files in a bucket. Foyer keeps notes there, too. */
+  /** Returns the keys of all files in a bucket. Foyer's notes, which are in the same bucket, are omitted. */
   keys(bucket: string): Promise<string[]> {
     return this.#keys(bucket, "pub/");
   }
 
-  /** The keys of notes in a bucket, and the keys of uploads whose parts are no object yet. */
+  /** Returns the keys of the notes in a bucket, and of multipart uploads that are not yet objects. */
   async unfinished(Bucket: string): Promise<string[]> {
     const command = new ListMultipartUploadsCommand({ Bucket });
     const [work, { Uploads = [] }] = await Promise.all([

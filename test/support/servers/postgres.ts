@@ -20,60 +20,59 @@ import { freePort } from "./port.js";
 
 // A PostgreSQL server for tests: in a temporary folder, on a free port of 127.0.0.1.
 
-/** How a server stops: after its clients, without them, or as after a loss of power. */
+/** How a server stops: after its clients disconnect, by disconnecting them, or as if it lost power. */
 export type StopMode = "smart" | "fast" | "immediate";
 
-/** The databases of a server at a port of 127.0.0.1. */
+/** The databases of a server on a local port. */
 export interface Databases {
   readonly port: number;
-  /** The address of a database; `postgres` by default. */
+  /** Returns the address of a database; `postgres` by default. */
   url(database?: string): string;
   /**
    * Creates a database.
-   * @param template a database that it becomes a copy of; it must have no connections.
+   * @param template the database to copy; it must not have any connections.
    * @returns its address.
    */
   createDatabase(name?: string, template?: string): Promise<string>;
-  /** Runs statements as a superuser. @returns the rows of the last one. */
+  /** Runs statements as a superuser. @returns the rows of the last statement. */
   run(statements: string, database?: string): Promise<unknown[]>;
 }
 
 /** A server that this process has started. */
 export interface PostgresServer extends Databases {
-  /** Its first process, while it runs. */
+  /** Its main process, while running. */
   readonly pid: number;
-  /** Belongs to the user whom it runs as. */
+  /** Owned by the user who runs the server. */
   readonly folder: string;
-  /** Stops it; `fast` by default. It can start again. */
+  /** Stops it, by default with `fast`. It can be restarted. */
   stop(mode?: StopMode): Promise<void>;
-  /** Starts it again, on the same port, after it was stopped or killed. */
+  /** Starts it on the same port after it was stopped or killed. */
   start(): Promise<void>;
-  /** Stops and starts it. */
   restart(mode?: StopMode): Promise<void>;
-  /** Kills the first process with SIGKILL; all others end with it. */
+  /** Kills its main process with SIGKILL; the other processes end with it. */
   kill(): Promise<void>;
-  /** Stops all its processes with SIGSTOP: connections stay open, and nothing answers. */
+  /** Suspends all of its processes with SIGSTOP: connections stay open, but nothing answers. */
   pause(): void;
   resume(): void;
-  /** Stops it for good and deletes its folder. */
+  /** Stops it permanently, and deletes its folder. */
   close(): Promise<void>;
 }
 
 export interface PostgresOptions {
-  /** Whether it waits for the disk, as a server must that a loss of power may hit; false by default. */
+  /** Whether it flushes writes to disk, which only matters if the machine may lose power; false by default. */
   fsync?: boolean;
   /** Settings as in postgresql.conf. */
   settings?: Record<string, string>;
 }
 
-/** How long a server may take to start or stop, in milliseconds. */
+/** Timeout for a start or a stop, in milliseconds. */
 const START_TIMEOUT_MS = 60_000;
 
 const SIGNALS = { smart: "SIGTERM", fast: "SIGINT", immediate: "SIGQUIT" } as const;
 
 /**
- * What ends the server when this process is gone, however it ended: it waits for the end of its
- * input. The processes may be paused, so they have to continue first.
+ * Ends the server when this process is gone, however it ended: the script waits for its input to
+ * close. The server's processes may be suspended, so the script resumes them first.
  */
 const WATCHDOG = `
 cat >/dev/null
@@ -91,7 +90,7 @@ fi
 rm -rf "$1"
 `;
 
-/** Where the programs of PostgreSQL are, or undefined. Debian does not put them into PATH. */
+/** Returns the folder of PostgreSQL's programs, or undefined. Debian does not add it to PATH. */
 function programs(): string | undefined {
   const debian = "/usr/lib/postgresql";
   const versions = existsSync(debian) ? readdirSync(debian) : [];
@@ -103,7 +102,10 @@ function programs(): string | undefined {
   ].find((folder) => ["initdb", "postgres"].every((name) => existsSync(join(folder, name))));
 }
 
-/** PostgreSQL refuses to run as root: the user whom its package has made runs it then. */
+/**
+ * Returns the user to run PostgreSQL as. It refuses to run as root, so root runs it as the user
+ * that its package creates.
+ */
 function user(): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const id = (option: string) =>
@@ -117,7 +119,7 @@ function user(): { uid?: number; gid?: number } {
   }
 }
 
-/** @param portOf returns the port of the server, which a start may change. */
+/** @param portOf returns the server's port, which may change on a start. */
 function databasesAt(portOf: () => number): Databases {
   const url = (database = "postgres") => `postgres://foyer@127.0.0.1:${portOf()}/${database}`;
   async function run(statements: string, database?: string): Promise<unknown[]> {
@@ -144,13 +146,13 @@ function databasesAt(portOf: () => number): Databases {
   };
 }
 
-/** The databases of the server that test/support/servers/with.ts has started. */
+/** Returns the databases of the server started by test/support/servers/with.ts. */
 export const sharedDatabases = (): Databases =>
   databasesAt(() => Number(new URL(process.env.STACK_POSTGRES!).port));
 
 /**
- * Starts a server. It ends with this process at the latest.
- * @throws {Error} one line that says what to install, if there is no PostgreSQL.
+ * Starts a server, which ends no later than this process.
+ * @throws {Error} with one line that says what to install, if PostgreSQL is missing.
  */
 export async function startPostgres({
   fsync = false,
@@ -167,7 +169,7 @@ export async function startPostgres({
   if (owner.uid !== undefined) chownSync(home, owner.uid, owner.gid!);
   const data = join(home, "data");
   const log = join(home, "log");
-  // The variables of this process may name other servers, and tap puts its own there.
+  // This process's variables may point to other servers, and tap adds its own.
   const surroundings = { env: { PATH: process.env.PATH, LC_ALL: "C" }, cwd: home, ...owner };
   const watchdog = spawn("sh", ["-c", WATCHDOG, "sh", home], {
     ...surroundings,
@@ -188,13 +190,13 @@ export async function startPostgres({
       try {
         process.kill(one, signal);
       } catch (error) {
-        // Processes of single connections end at any time.
+        // The processes of individual connections may end at any time.
         if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
   }
 
-  /** Fails with what the server said if it ended or took too long. */
+  /** Waits for a condition. Fails with the server's log if the server ended or took too long. */
   async function until(what: string, condition: () => boolean): Promise<void> {
     const ends = performance.now() + START_TIMEOUT_MS;
     while (!condition()) {
@@ -243,7 +245,8 @@ export async function startPostgres({
       try {
         return await launch();
       } catch (error) {
-        // Processes of one that was killed end a moment later, and hold the memory until then.
+        // The child processes of a killed server end a moment later, and hold its shared memory
+        // until then.
         const isHeld = /shared memory block/.test(String(error));
         if (!isHeld || performance.now() > ends) throw error;
         await delay(50);
@@ -274,7 +277,7 @@ export async function startPostgres({
       await start();
     },
     kill: () => end("SIGKILL"),
-    // The first process comes first: it starts the others.
+    // The main process is paused first, because it starts the others.
     pause: () => signalAll("SIGSTOP"),
     resume: () => signalAll("SIGCONT"),
     async close() {
@@ -286,7 +289,7 @@ export async function startPostgres({
     },
   };
   try {
-    // Databases sort by language by default, as they do in the field.
+    // Databases use a language-specific sort order, as is common in production.
     await promisify(execFile)(
       join(bin, "initdb"),
       [
@@ -304,7 +307,7 @@ export async function startPostgres({
       ],
       surroundings,
     );
-    // Not before, as others could take it while the database is made.
+    // Chosen late, because another process could take the port while initdb runs.
     port = await freePort();
     await start();
   } catch (error) {
@@ -314,7 +317,7 @@ export async function startPostgres({
   return postgres;
 }
 
-/** Options of initdb for an order other than by code points, from version 15 on. */
+/** Returns initdb options for a sort order other than by code point, from version 15 on. */
 function sorting(bin: string): string[] {
   const version = execFileSync(join(bin, "postgres"), ["--version"], { encoding: "utf8" });
   const major = Number(/(\d+)/.exec(version)?.[1]);

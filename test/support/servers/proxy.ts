@@ -2,32 +2,32 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { Test } from "tap";
 
-/** A port that leads to another one, unless a test breaks it. */
+/** A port that forwards to another one, unless a test breaks it. */
 export interface Proxy {
   readonly port: number;
-  /** Resets all connections. New ones come to be. */
+  /** Resets all connections. New ones still work. */
   reset(): void;
-  /** Resets all connections, and each that comes. */
+  /** Resets all connections, including new ones. */
   cut(): void;
-  /** Loses what both sides send. Connections stay open, and new ones come to be. */
+  /** Drops everything that either side sends. Connections stay open, and new ones are accepted. */
   hang(): void;
-  /** Loses what the server sends, while the server gets all. */
+  /** Drops everything that the server sends, but still forwards to it. */
   deafen(): void;
-  /** Forwards again. A connection that has lost something stays dead. */
+  /** Forwards again. Connections that have lost data stay dead. */
   heal(): void;
-  /** Resets the next connection whose client sends something that ends with this text, when the answer comes. */
+  /** Resets the next connection whose client sends data that ends with this text, once the answer arrives. */
   loseAnswer(text: string): void;
   /**
-   * Forwards nothing more of the next connection whose client sends something with this text,
-   * as a firewall that has forgotten it. It stays open, and all others go on.
-   * @param after is in what that client has sent before, so that it is no other connection.
+   * Stops forwarding on the next connection whose client sends this text, like a firewall that has
+   * dropped its state. The connection stays open, and others are unaffected.
+   * @param after a text that the client must have sent before, which identifies the connection.
    */
   swallow(text: string, after?: string): void;
 }
 
 const DIRECTIONS = ["toServer", "toClient"] as const;
 
-/** Whether something is forwarded, for each direction. */
+/** Whether data is forwarded, by direction. */
 type Flow = Record<(typeof DIRECTIONS)[number], boolean>;
 
 const FLOWS = {
@@ -37,13 +37,13 @@ const FLOWS = {
   deaf: { toServer: true, toClient: false },
 } satisfies Record<string, Flow>;
 
-/** Starts a proxy for a port of this machine. */
+/** Starts a proxy for a local port. */
 export async function startProxy(t: Test, to: number): Promise<Proxy> {
   const sockets = new Set<Socket>();
   let state: keyof typeof FLOWS = "well";
-  /** Ends the request whose answer gets lost; empty if none does. */
-  let unlucky = "";
-  /** Is in what a connection sends before it falls silent; empty if none does. */
+  /** The end of the request whose answer will be lost; empty for none. */
+  let lostAnswerSuffix = "";
+  /** Data with this text makes a connection go silent; empty for none. */
   let last = "";
   let before = "";
 
@@ -56,8 +56,8 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
     const ends = { toServer: server, toClient: client };
     const flow: Flow = { toServer: true, toClient: true };
     let isUnlucky = false;
-    /** Whether the client has sent what comes before the last. */
-    let isIt = false;
+    /** Whether the client has already sent `before`. */
+    let hasSentBefore = false;
     for (const direction of DIRECTIONS) {
       const into = ends[direction];
       const from = into === server ? client : server;
@@ -65,24 +65,24 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
       from.on("error", () => {});
       from.on("data", (data) => {
         if (into === client && isUnlucky) return reset(client);
-        if (into === server && unlucky !== "") {
-          isUnlucky = data.toString("latin1").endsWith(unlucky);
-          if (isUnlucky) unlucky = "";
+        if (into === server && lostAnswerSuffix !== "") {
+          isUnlucky = data.toString("latin1").endsWith(lostAnswerSuffix);
+          if (isUnlucky) lostAnswerSuffix = "";
         }
         if (into === server && last !== "") {
-          isIt ||= data.includes(before);
-          if (isIt && data.includes(last)) {
+          hasSentBefore ||= data.includes(before);
+          if (hasSentBefore && data.includes(last)) {
             last = "";
             flow.toServer = flow.toClient = false;
           }
         }
-        // What has lost something must not go on.
+        // A connection that has lost data must stay dead.
         for (const one of DIRECTIONS) flow[one] &&= FLOWS[state][one];
         if (flow[direction]) into.write(data);
       });
       from.once("close", () => {
         sockets.delete(from);
-        // As in a partition, the other side does not learn of it.
+        // As in a network partition, the other side does not notice.
         if (flow[direction] && FLOWS[state][direction]) into.destroy();
       });
     }
@@ -106,7 +106,7 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
     hang: () => void (state = "hanging"),
     deafen: () => void (state = "deaf"),
     heal: () => void (state = "well"),
-    loseAnswer: (text) => void (unlucky = text),
+    loseAnswer: (text) => void (lostAnswerSuffix = text),
     swallow(text, after = "") {
       last = text;
       before = after;
@@ -114,7 +114,7 @@ export async function startProxy(t: Test, to: number): Promise<Proxy> {
   };
 }
 
-/** The same address by way of a proxy. */
+/** Returns the same address, routed through a proxy. */
 export function through(address: string, { port }: Proxy): string {
   const url = new URL(address);
   url.port = String(port);
@@ -122,8 +122,8 @@ export function through(address: string, { port }: Proxy): string {
 }
 
 /**
- * Starts a load balancer without sticky sessions: each connection goes to the next of some
- * ports that takes one.
+ * Starts a load balancer without sticky sessions: each connection goes to the next port that
+ * accepts it.
  * @returns its port.
  */
 export async function startBalancer(t: Test, ports: readonly number[]): Promise<number> {

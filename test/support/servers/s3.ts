@@ -11,30 +11,29 @@ import type { BucketOptions } from "../../../db/choice.js";
 import { until } from "../helper.js";
 import { freePort } from "./port.js";
 
-/** A server of S3 with an empty bucket. */
+/** An S3 server with an empty bucket. */
 export interface S3Server {
   endpoint: string;
   bucket: string;
-  /** Has a folder for each bucket, with its objects by their keys. */
+  /** Contains a folder for each bucket, with the bucket's objects by key. */
   root: string;
-  /** The variables that make Foyer use it. */
+  /** The variables that make Foyer use this server. */
   variables: Record<string, string>;
-  /** The same for the engine. The credentials are in `variables`. */
+  /** The equivalent options of the engine. The credentials are in `variables`. */
   options: BucketOptions;
-  /** Makes one more bucket. */
   newBucket(): Promise<BucketOptions>;
   stop(): Promise<void>;
-  /** Stops it from answering; connections stay open. Resolves once all its threads have stopped. */
+  /** Suspends it; connections stay open. Resolves once all of its threads have stopped. */
   pause(): Promise<void>;
   resume(): void;
-  /** Starts it again where it was. */
+  /** Restarts it with the same port and data. */
   restart(): Promise<void>;
 }
 
 const INSTALL =
   "versitygw is not installed: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0, or set VERSITYGW to its path";
 
-/** Where versitygw is. */
+/** Finds versitygw. */
 function program(): string {
   const { VERSITYGW, PATH = "" } = process.env;
   const places = VERSITYGW
@@ -54,7 +53,7 @@ function program(): string {
   return found;
 }
 
-/** Whether no thread of a process runs. On a busy machine, some still do after the signal. */
+/** Whether all threads of a process have stopped. On a busy machine, some run on after the signal. */
 function hasStopped(pid: number): boolean {
   const tasks = `/proc/${pid}/task`;
   if (!existsSync(tasks)) return true;
@@ -64,8 +63,8 @@ function hasStopped(pid: number): boolean {
 }
 
 /**
- * Starts a server in a temporary folder, which ends with the test.
- * @throws {Error} that says how to install it, if it is not.
+ * Starts a server in a temporary folder. It ends with the test.
+ * @throws {Error} with install instructions, if versitygw is missing.
  */
 export async function startS3(t: Test): Promise<S3Server> {
   const path = program();
@@ -76,7 +75,7 @@ export async function startS3(t: Test): Promise<S3Server> {
   await mkdir(sidecar);
   const port = await freePort();
   const endpoint = `http://127.0.0.1:${port}`;
-  // The client reads the credentials from the environment, so all servers of a process have one.
+  // The client reads its credentials from the environment, so all servers of a process share them.
   const access = "foyer-tests";
   const secret = process.env.AWS_SECRET_ACCESS_KEY ?? randomUUID();
   let child: ChildProcess;
@@ -89,7 +88,8 @@ export async function startS3(t: Test): Promise<S3Server> {
         `127.0.0.1:${port}`,
         "--quiet",
         "--keep-alive",
-        // Its own folder, as not every file system has extended attributes.
+        // A separate folder for metadata, because not every file system supports extended
+        // attributes.
         "posix",
         "--sidecar",
         sidecar,

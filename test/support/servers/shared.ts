@@ -4,12 +4,12 @@ import pg from "pg";
 import type { BucketOptions, EngineChoice } from "../../../db/choice.js";
 import { Buckets } from "./buckets.js";
 
-// The servers that test/support/servers/with.ts has started. Each data folder of a test stands
-// for a database, with a namespace in Valkey, and a bucket of their own.
+// The servers started by test/support/servers/with.ts. Each data folder of a test maps to its own
+// database, Valkey namespace and bucket.
 
-/** The addresses of the servers in the environment. */
+/** The servers' addresses, as environment variables. */
 export interface Addresses {
-  /** Of the database `postgres`. */
+  /** The address of the database `postgres`. */
   STACK_POSTGRES: string;
   STACK_VALKEY: string;
   STACK_S3: string;
@@ -17,7 +17,7 @@ export interface Addresses {
 
 const { STACK_POSTGRES, STACK_VALKEY, STACK_S3 } = process.env as unknown as Addresses;
 
-// It does not keep the process, nor does it hold many of the connections of the server.
+// Neither keeps the process alive nor holds many of the server's connections.
 const admin = new pg.Pool({
   connectionString: STACK_POSTGRES,
   max: 2,
@@ -28,7 +28,7 @@ admin.on("error", () => {});
 
 const buckets = new Buckets(STACK_S3, process.env);
 
-/** The name of what belongs to a folder. */
+/** Derives the name of a folder's database and bucket. */
 function nameOf(dataDir: string): string {
   const hash = createHash("sha256").update(resolve(dataDir)).digest("hex");
   return `foyer-${hash.slice(0, 24)}`;
@@ -48,7 +48,7 @@ const bucketOf = (dataDir: string): BucketOptions => ({
   redirect: false,
 });
 
-/** The folders that stand for something, and when that is there. */
+/** The folders with resources on the servers, and promises that resolve once these exist. */
 const made = new Map<string, Promise<void>>();
 
 async function make(dataDir: string, template: string): Promise<void> {
@@ -63,7 +63,7 @@ async function make(dataDir: string, template: string): Promise<void> {
   ]);
 }
 
-/** Creates the database and the bucket of a folder, if this process has not yet. */
+/** Creates a folder's database and bucket, unless this process already has. */
 function prepare(dataDir: string, template = "template0"): Promise<void> {
   const path = resolve(dataDir);
   let done = made.get(path);
@@ -71,7 +71,7 @@ function prepare(dataDir: string, template = "template0"): Promise<void> {
   return done;
 }
 
-/** The engines of a folder. */
+/** Returns the engines of a folder. */
 export async function enginesOf(dataDir: string): Promise<Required<EngineChoice>> {
   await prepare(dataDir);
   return {
@@ -81,7 +81,7 @@ export async function enginesOf(dataDir: string): Promise<Required<EngineChoice>
   };
 }
 
-/** The variables of a process that has these engines. */
+/** Returns the environment variables that select a folder's engines. */
 export async function variablesOf(dataDir: string): Promise<Record<string, string>> {
   const { database, valkeyUrl, bucket } = await enginesOf(dataDir);
   return {
@@ -103,20 +103,20 @@ export async function newBucket(): Promise<BucketOptions> {
 }
 
 /**
- * Makes the database of a folder a copy of another's, which no process has open.
- * @throws {Error} if the folder has a database.
+ * Makes a folder's database a copy of another folder's, which no process may have open.
+ * @throws {Error} if the folder already has a database.
  */
 export async function copyDatabase(from: string, to: string): Promise<void> {
   if (made.has(resolve(to))) throw new Error(`${to} has a database.`);
   await prepare(to, nameOf(from));
-  // It names what belongs to one installation in Valkey.
+  // Each installation needs its own id, which names its keys in Valkey.
   const client = new pg.Client(addressOf(nameOf(to)));
   await client.connect();
   await client.query("UPDATE cluster SET value = gen_random_uuid() WHERE name = 'id'");
   await client.end();
 }
 
-/** Drops what belongs to a folder, and what belongs to folders in it. The objects stay until the server ends. */
+/** Drops the databases of a folder and of all folders inside it. The objects stay until the server ends. */
 export async function forget(folder: string): Promise<void> {
   const root = resolve(folder);
   for (const [path, done] of made) {
@@ -127,13 +127,13 @@ export async function forget(folder: string): Promise<void> {
   }
 }
 
-/** The keys of what is not done in the bucket of a folder: notes, and uploads in parts. */
+/** Returns the keys of unfinished work in a folder's bucket: notes, and multipart uploads. */
 export async function unfinishedOf(dataDir: string): Promise<string[]> {
   await prepare(dataDir);
   return buckets.unfinished(nameOf(dataDir));
 }
 
-/** The keys of all files in the bucket of a folder. */
+/** Returns the keys of all files in a folder's bucket. */
 export async function objectsOf(dataDir: string): Promise<string[]> {
   await prepare(dataDir);
   return buckets.keys(nameOf(dataDir));

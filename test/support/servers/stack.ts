@@ -10,14 +10,14 @@ import { startS3 } from "./s3.js";
 import type { Addresses } from "./shared.js";
 import { startValkey, type ValkeyServer } from "./valkey.js";
 
-/** PostgreSQL, Valkey and S3 for a run of tests. Each data folder has a part of them (shared.ts). */
+/** PostgreSQL, Valkey and S3 for a test run. Each data folder has its share of them (see shared.ts). */
 interface Stack {
-  /** The addresses and credentials, as variables of processes that run tests. */
+  /** Addresses and credentials, as environment variables for test processes. */
   readonly env: Record<string, string>;
   close(): Promise<void>;
 }
 
-/** Starts the servers. @throws {Error} one line that says what to install, if one is not there. */
+/** Starts the servers. @throws {Error} with one line that says what to install, if a server is missing. */
 export async function startStack(): Promise<Stack> {
   const ends: (() => unknown)[] = [];
   const folder = mkdtempSync(join(tmpdir(), "foyer-stack-"));
@@ -48,10 +48,11 @@ export async function startStack(): Promise<Stack> {
 }
 
 /**
- * Stands for a test where a server asks for one: `testdir` of a test empties its folder each
- * time, so servers of one test cannot share it, and a runner is no test.
- * @param folder gets a folder for each server.
- * @param teardown gets what ends each.
+ * Stands in for the test that a server's start function expects. `testdir` of a test empties its
+ * folder on each call, so several servers cannot share one test, and a test runner is not a test at
+ * all.
+ * @param folder the parent of a folder for each server.
+ * @param teardown receives the function that ends each server.
  */
 const ownerIn = (folder: string, teardown: Test["teardown"]): Test =>
   ({
@@ -60,32 +61,35 @@ const ownerIn = (folder: string, teardown: Test["teardown"]): Test =>
     testdir: () => mkdtempSync(join(folder, "server-")),
   }) as unknown as Test;
 
-/** PostgreSQL, Valkey and S3 of one test, which may kill them or cut nodes off. */
+/** PostgreSQL, Valkey and S3 for a single test, which may kill them or cut off nodes. */
 export interface OwnServers {
   readonly folder: string;
   readonly postgres: PostgresServer;
   readonly valkey: ValkeyServer;
-  /** The way of all nodes to the bucket: an address is a part of its identity. */
+  /**
+   * The proxy through which all nodes reach the bucket. They share it because the address is part
+   * of the bucket's identity.
+   */
   readonly bucketLink: Proxy;
-  /** The variables of a node. */
+  /** The environment variables of a node. */
   readonly env: Record<string, string>;
-  /** The keys of all files in the bucket. */
+  /** Returns the keys of all files in the bucket. */
   objects(): Promise<string[]>;
   createBucket(name: string): Promise<void>;
 }
 
-/** The ways of one node to its servers, which a test may break. */
+/** The proxies between a node and its servers, which a test may break. */
 export interface Links {
   postgres: Proxy;
   valkey: Proxy;
 }
 
-/** Starts the three servers, which end with the test. */
+/** Starts the three servers. They end with the test. */
 export async function startOwn(t: Test): Promise<OwnServers> {
   const folder = shortFolder(t);
   const owner = ownerIn(folder, (end) => t.teardown(end));
   const [postgres, valkey, s3] = await Promise.all([
-    // What is committed has to survive the end of its processes.
+    // Committed data must survive the death of the server's processes.
     startPostgres({ settings: { synchronous_commit: "on" } }),
     startValkey(owner),
     startS3(owner),
@@ -113,7 +117,7 @@ export async function startOwn(t: Test): Promise<OwnServers> {
 
 let count = 0;
 
-/** What one more node has of its own: a data folder, links, and the variables that select both. */
+/** Creates what another node needs for itself: a data folder, proxies, and the variables that select them. */
 export async function ownOfNode(t: Test, { folder, postgres, valkey, env }: OwnServers) {
   const dataDir = join(folder, `node-${++count}`);
   const links: Links = {

@@ -6,24 +6,24 @@ import { until } from "../helper.js";
 import { testdir } from "../testdir.js";
 import { freePort } from "./port.js";
 
-/** A Valkey or Redis of a test. */
+/** A test's Valkey or Redis server. */
 export interface ValkeyServer {
   readonly url: string;
   readonly port: number;
-  /** Its process, while it runs. */
+  /** Its process id, while running. */
   readonly pid: number;
-  /** Ends it as a crash would: it keeps nothing. */
+  /** Kills it, as in a crash: it keeps no data. */
   stop(): Promise<void>;
-  /** Starts it again on the same port, without data. */
+  /** Restarts it on the same port, without data. */
   restart(): Promise<void>;
-  /** Stops its answers, while its connections stay. */
+  /** Suspends it; connections stay open. */
   pause(): void;
   resume(): void;
 }
 
 const PROGRAMS = ["valkey-server", "redis-server"];
 
-/** @throws {Error} if none is installed. */
+/** @throws {Error} if neither is installed. */
 function program(): string {
   const found = PROGRAMS.find((name) => spawnSync(name, ["--version"]).error === undefined);
   if (found) return found;
@@ -40,7 +40,7 @@ const answers = (port: number): Promise<boolean> =>
     socket.once("error", () => resolve(false));
   });
 
-/** Starts a Valkey or Redis for a test, on a free port unless one is given. */
+/** Starts Valkey or Redis for a test, by default on a free port. */
 export async function startValkey(t: Test, options: { port?: number } = {}): Promise<ValkeyServer> {
   const command = program();
   const dir = testdir(t);

@@ -13,38 +13,39 @@ import { Foyer, Live } from "../../../client/index.js";
 import { until } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 
-// `npm run test:clients [tool…]`: uses a running server with a client that each
-// tool makes from its OpenAPI document, and with what bots and pages need. A landing runs two of
-// them, the night all. A tool that cannot be installed is an error with CLIENTS=required.
+// `npm run test:clients [tool…]`: tests a running server with the client that each tool generates
+// from its OpenAPI document, and with the recipes for bots and pages. Landings run two of the
+// tools, and nightly runs all of them. With CLIENTS=required, a tool that cannot be installed is an
+// error.
 
 const root = fileURLToPath(new URL("../../../../", import.meta.url));
 const SVG = '<svg xmlns="http://www.w3.org/2000/svg"><circle r="40"/></svg>\n';
 const TIMEOUT_MS = 1_800_000;
 
-/** What a tool needs to use the server; each is also an environment variable of its commands. */
+/** The inputs that a tool needs to use the server. Each is also an environment variable of its commands. */
 interface Access {
   BASE_URL: string;
-  /** Of an administrator of the world `sample`. */
+  /** The token of an administrator of the world `sample`. */
   TOKEN: string;
   /** The token of a user who may upload. */
   UPLOADER: string;
-  /** A file to upload: `dot.svg`. */
+  /** The path of a file to upload: `dot.svg`. */
   FILE: string;
-  /** Of an administrator of the server. */
+  /** The token of the server's administrator. */
   ADMIN_TOKEN: string;
 }
 
 interface Tool {
-  /** Shell commands that install it into the current folder. */
+  /** Shell commands that install the tool in the current folder. */
   install: string;
-  /** Files of this folder that it needs, by their names there. */
+  /** Files of this folder that the tool needs, by the names they are copied to. */
   files?: Record<string, string>;
   /**
-   * Shell commands that generate a client from `openapi.json` and run a program with it. The
-   * program lists rooms, creates `By <tool>`, uploads FILE, and prints what it got as JSON.
+   * Shell commands that generate a client from `openapi.json`, and run a program with it. The
+   * program lists rooms, creates `By <tool>`, uploads FILE, and prints the results as JSON.
    */
   use: string;
-  /** Checks what {@link use} printed; by default {@link verify}. */
+  /** Checks the output of {@link use}; {@link verify} by default. */
   check?: (printed: string, access: Access, place: string) => Promise<void>;
 }
 
@@ -82,7 +83,7 @@ const tools: Record<string, Tool> = {
       mvn -q -B compile
       java -cp "target/classes:$(cat path)" Main`,
   },
-  // The package foyer-client, in a page of another origin.
+  // The package foyer-client, in a page from another origin.
   esbuild: {
     install: `${npm("esbuild@0.28.2")} && cp -r ${root}packages/client node_modules/foyer-client`,
     files: { "program.mjs": "browser.mjs.txt" },
@@ -90,13 +91,13 @@ const tools: Record<string, Tool> = {
     check: async (_printed, access, place) =>
       verify("esbuild", await runInBrowser(join(place, "bundle.js"), access), access),
   },
-  // The bot in Python of docs/bots.md.
+  // The Python bot from docs/bots.md.
   bot: {
     install: pip("websockets==17.4"),
     use: "true",
     check: (_printed, access, place) => askBot(place, access),
   },
-  // All operations, once with the token of a world and once with ADMIN_TOKEN.
+  // All operations, first with a world's token, then with ADMIN_TOKEN.
   schemathesis: {
     install: pip("schemathesis==4.32.5"),
     files: { "foyer_hooks.py": "schemathesis.py" },
@@ -115,7 +116,7 @@ import foyer_hooks; foyer_hooks.write_configuration()"
   },
 };
 
-/** Runs shell commands, of which the first that fails ends all. @returns what they printed. */
+/** Runs shell commands, and stops at the first that fails. @returns their output. */
 const shell = (cwd: string, commands: string, variables: Partial<Access> = {}): Promise<string> =>
   new Promise((resolve, reject) => {
     const options = {
@@ -130,7 +131,7 @@ const shell = (cwd: string, commands: string, variables: Partial<Access> = {}): 
     });
   });
 
-/** Checks that the server has what a client printed that it did there. */
+/** Checks that everything a client reported also exists on the server. */
 async function verify(name: string, printed: string, { BASE_URL, TOKEN }: Access): Promise<void> {
   const { rooms, created, url } = JSON.parse(printed.trim().split("\n").at(-1)!) as {
     rooms: string[];
@@ -141,7 +142,7 @@ async function verify(name: string, printed: string, { BASE_URL, TOKEN }: Access
   if (missing.length > 0) throw new Error(`It does not list ${missing.join()}.`);
   const foyer = new Foyer({ baseUrl: BASE_URL, world: "sample", token: TOKEN });
   const room = await foyer.getRoom(created);
-  // Some clients sort the names in an object.
+  // Some clients sort the keys of objects.
   const modules = [{ type: "chat.native", config: { volatile: true } }];
   if (room.name !== `By ${name}` || !isDeepStrictEqual(room.module_config, modules)) {
     throw new Error(`It created ${JSON.stringify(room)}.`);
@@ -151,7 +152,7 @@ async function verify(name: string, printed: string, { BASE_URL, TOKEN }: Access
   if (file !== SVG) throw new Error(`It uploaded ${file}`);
 }
 
-/** Runs the `run` of a bundle in a page of another origin. @returns its result as JSON. */
+/** Calls `run` of a bundle in a page from another origin. @returns its result as JSON. */
 async function runInBrowser(path: string, access: Access): Promise<string> {
   const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
   if (!existsSync(executablePath)) throw new Error(`no browser at ${executablePath}: set CHROMIUM`);
@@ -185,7 +186,7 @@ async function runInBrowser(path: string, access: Access): Promise<string> {
   }
 }
 
-/** Starts the bot in Python of docs/bots.md, and asks it for the time. */
+/** Starts the Python bot from docs/bots.md, and asks it for the time. */
 async function askBot(place: string, { BASE_URL, TOKEN, UPLOADER }: Access): Promise<void> {
   const text = await readFile(join(root, "docs/bots.md"), "utf8");
   await writeFile(join(place, "bot.py"), /^```python\n(.*?)^```$/ms.exec(text)![1]!);
@@ -235,7 +236,7 @@ const server = spawn(process.execPath, [command, "serve", "--demo", "--json"], {
   stdio: ["ignore", "pipe", "inherit"],
 });
 
-/** Waits until the server serves. */
+/** Waits until the server is ready. @returns the inputs for the tools. */
 async function accessOf(): Promise<Access> {
   for await (const line of createInterface(server.stdout)) {
     const { address } = JSON.parse(line) as { address: string };
@@ -256,7 +257,7 @@ async function accessOf(): Promise<Access> {
   throw new Error("The server did not start.");
 }
 
-/** Installs and uses a tool in a folder of its own. */
+/** Installs and uses a tool in a separate folder. */
 async function attempt(
   name: string,
   tool: Tool,

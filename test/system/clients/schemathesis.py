@@ -17,8 +17,8 @@ from schemathesis.checks import CHECKS
 
 BASE, TOKEN, ADMIN = (os.environ[name] for name in ("BASE_URL", "TOKEN", "ADMIN_TOKEN"))
 WORLD = "/api/v1/worlds/sample/"
-ITEM = ["can be followed", "has no such", "Another"]
-SESSION = [*ITEM, "later than", "31 days", "once only", "given with"]
+ITEM = ["valid URL", "has no such", "Another"]
+SESSION = [*ITEM, "later than", "31 days", "listed twice", "given with"]
 ADDRESS = ["address", "https", "user name", "host name"]
 
 # Valid by the schema, and refused: by operation, and by the sentences of the answer. With `*`,
@@ -28,32 +28,32 @@ REFUSED = {
         # Values beyond doubles, names that JSON loses, and texts that cannot be stored.
         "fits in 64 bits",
         "free of (NUL|unpaired)",
-        "changes prototypes",
+        "modifies prototypes",
         "may occur only once",
-        "nested more than",
+        "nested at most",
         "not valid JSON",
         "at most .* KiB of JSON",
         "may hold at most .* values",
         # Days that are on no calendar.
-        "time that exists",
-        # Cursors that stand beside a page, or were made for no such list.
-        "beside a page",
+        "valid time",
+        # Cursors that are used with a page, or were made for no such list.
+        "May not be used with page",
         "Must be empty, or the cursor of",
     ],
     "listMessages": ["May not be used with"],
-    "getResults": ["Only activity is kept by time", "belong to no room", "too much for one table"],
+    "getResults": ["Only activity can be filtered", "cannot be filtered by room", "too much for one table"],
     "listChanges": ["cursor", "after the newest"],
     "redeliverWebhook": ["cursor", "after the newest"],
     "createSession": SESSION,
     "updateSession": SESSION,
-    "createSpeaker": [*ITEM, "upload of this world"],
-    "updateSpeaker": [*ITEM, "upload of this world"],
+    "createSpeaker": [*ITEM, "upload in this world"],
+    "updateSpeaker": [*ITEM, "upload in this world"],
     "createWebhook": ADDRESS,
     "updateWebhook": ADDRESS,
-    "moderateUser": ["Not for yourself"],
+    "moderateUser": ["to yourself"],
     "createAnnouncement": ["time"],
     "updateAnnouncement": ["time", "state"],
-    "sendMessage": ["replaces", "deleted", "takes no content", "empty"],
+    "sendMessage": ["replaces", "deleted", "does not accept content", "empty"],
     "updateWorld": [*ADDRESS, "Another", "later than", "given with", "public key"],
     "createWorld": ["Another"],
     "setUp": ["Another"],

@@ -6,7 +6,7 @@ import { join, posix } from "node:path";
 import t from "tap";
 import { createApp } from "../../../app.js";
 import { LocalBus } from "../../../db/bus/bus.js";
-import type { AnyEvent, Listener } from "../../../db/contract/events.js";
+import type { AnyEvent, StoreListener } from "../../../db/contract/events.js";
 import { LogEvents } from "../../../db/log/log-events.js";
 import { openEngines } from "../../../db/open.js";
 import {
@@ -17,7 +17,7 @@ import {
   worldSubscribers,
 } from "../../../live/order.js";
 
-// What holds the live layer together besides its behavior: its order and its imports.
+// The structure of the live layer: the order of its subscribers, and its imports.
 
 const root = join(import.meta.dirname, "../../../..");
 
@@ -28,7 +28,7 @@ const files = execFileSync("git", ["ls-files", "*.ts", "*.js", "*.svelte"], {
   .trim()
   .split("\n");
 
-/** The files of the project that each file imports, for types as well. */
+/** Returns the project files that each file imports, including type imports. */
 function importsOf(names: readonly string[]): Map<string, string[]> {
   const known = new Set(names);
   const imported = (file: string, path: string): string[] => {
@@ -45,8 +45,8 @@ function importsOf(names: readonly string[]): Map<string, string[]> {
   );
 }
 
-/** The files that import themselves by way of others (Tarjan's algorithm). */
-function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+/** Returns the groups of files that import each other (Tarjan's algorithm). */
+function importCycles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const circles: string[][] = [];
   const lows = new Map<string, number>();
   const path: string[] = [];
@@ -73,34 +73,34 @@ function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
 const graph = importsOf(files);
 
 void t.test("no files import each other in a circle", async (t) => {
-  // The parts of the simulated house know each other, as types.
-  const circles = circlesIn(graph).filter(
+  // The parts of the simulation import each other's types.
+  const circles = importCycles(graph).filter(
     ([file]) => !file!.startsWith("test/protocol/simulation/"),
   );
   t.same(circles, []);
 });
 
-/** Each floor of the live layer may import those before it. */
-const floors = ["rules", "socket", "people", "delivery", "modules"];
+/** Each layer of the websocket may import only itself and the layers before it. */
+const layers = ["rules", "socket", "people", "delivery", "modules"];
 
-/** What modules may import beside the floors. */
+/** Files that modules may import in addition to the layers. */
 const seams = ["live/module.ts"];
 
-void t.test("a floor knows no floor above it", async (t) => {
+void t.test("a layer knows no layer above it", async (t) => {
   const faults: string[] = [];
   for (const [file, imports] of graph) {
-    const [top, floor = "", module] = file.split("/");
-    if (top !== "live" || !floors.includes(floor)) continue;
+    const [top, layer = "", module] = file.split("/");
+    if (top !== "live" || !layers.includes(layer)) continue;
     for (const target of imports) {
       const [other, above = "", next] = target.split("/");
-      // They get such code as a port.
-      if (floor === "modules" && other === "plugins") {
+      // Modules receive code from plugins as ports.
+      if (layer === "modules" && other === "plugins") {
         faults.push(`${file} imports ${target}`);
       }
       if (other !== "live" || seams.includes(target)) continue;
       const isAllowed =
-        floors.includes(above) &&
-        floors.indexOf(above) <= floors.indexOf(floor) &&
+        layers.includes(above) &&
+        layers.indexOf(above) <= layers.indexOf(layer) &&
         (above !== "modules" || next === module);
       if (!isAllowed) faults.push(`${file} imports ${target}`);
     }
@@ -127,15 +127,23 @@ void t.test("entries pass the parts in this order", async (t) => {
     "activity",
     "world",
     "announcements",
+    "guests",
+    "silences",
     "program",
     "chat.unread",
     "chat.feed",
     "chat.channels",
     "chat.pages",
+    "chat.held",
+    "reports",
     "questions.lists",
     "questions",
     "polls.lists",
+    "polls.boards",
     "polls",
+    "calls",
+    "screens",
+    "captions",
     "reset",
     "own",
   ] as const;
@@ -145,9 +153,9 @@ void t.test("entries pass the parts in this order", async (t) => {
   );
   for (const { part, why } of entryOrder) t.match(why, /\w/, part);
 
-  const listeners: Listener[] = [];
+  const listeners: StoreListener[] = [];
   const passed: string[] = [];
-  const subscribe = (listener: Listener) => {
+  const subscribe = (listener: StoreListener) => {
     listeners.push(listener);
     return () => void listeners.splice(listeners.indexOf(listener), 1);
   };
@@ -201,7 +209,7 @@ void t.test("entries pass the rest of a process in this order", async (t) => {
   const app = createApp({ engines, config: { metrics } });
   t.teardown(() => app.close());
   await app.ready();
-  // The first two are of the engines, which are open by now.
+  // The first two subscribers belong to the engines, which are already open.
   t.same([...new Set(seen)], inProcess.slice(2), "in this order");
 });
 

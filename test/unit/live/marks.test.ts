@@ -5,7 +5,7 @@ import { StoreError } from "../../../db/contract/store.js";
 import { type MarkPorts, Marks } from "../../../live/modules/chat/unread/marks.js";
 import { ProcessTime, Timeline } from "../../protocol/simulation/timeline.js";
 
-/** Marks in simulated time. The next writes fail with `failures`. */
+/** Starts read marks in simulated time. The next writes fail with `failures`. */
 function start() {
   const timeline = new Timeline();
   const clock = new ProcessTime(timeline);

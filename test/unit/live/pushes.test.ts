@@ -4,12 +4,19 @@ import t from "tap";
 import { type RoomValue, StoreError, type Versioned } from "../../../db/contract/store.js";
 import { processClock } from "../../../db/runtime.js";
 import { type Authors, nothingSent, Outboxes } from "../../../live/delivery/outbox.js";
-import { inSlices, type Piece, Pushes, type Send } from "../../../live/delivery/push.js";
-import { type Piece as ChatPiece, Subscription } from "../../../live/modules/chat/audience.js";
+import {
+  inSlices,
+  type SocketChunk,
+  PushPipeline,
+  type Send,
+} from "../../../live/delivery/push.js";
+import { type FrameBatch as ChatPiece, Subscription } from "../../../live/modules/chat/audience.js";
+import type { CaptionPorts } from "../../../live/modules/captions/caption-pushes.js";
+import { SpokenLanguages } from "../../../live/modules/captions/spoken-languages.js";
 import { Voters } from "../../../live/modules/items/poll-pushes.js";
 import { Crowds } from "../../../live/modules/rooms/crowds.js";
 import { Hub } from "../../../live/people/hub.js";
-import { type View, WorldState, type WorldStates } from "../../../live/rules/world-state.js";
+import { type View, LiveWorldState, type WorldStates } from "../../../live/rules/world-state.js";
 import type { Connection } from "../../../live/socket/connection.js";
 import { textFrame } from "../../../live/socket/frame.js";
 import { FlushQueue } from "../../../live/socket/outgoing.js";
@@ -18,11 +25,11 @@ import type { Client } from "../../protocol/simulation/live/client.js";
 import { House } from "../../protocol/simulation/live/house.js";
 import { ProcessTime, Timeline } from "../../protocol/simulation/timeline.js";
 
-// Pushes through outboxes, and the rates of clients, in simulated time.
+// Pushes through outboxes, and rate limits of clients, in simulated time.
 
 const room = { world: "w", room: "r" };
 
-/** A connection that notes what it gets. */
+/** Returns a connection that records what it receives. */
 function connectionOf(user: string, id = user) {
   const got: string[] = [];
   const view = { sees: () => true } as unknown as View;
@@ -31,13 +38,13 @@ function connectionOf(user: string, id = user) {
     { id, world: "w", rooms: new Set<string>(), ended: false, login, got },
     {
       viewOf: () => view,
-      push: (sent: Buffer | Piece) =>
+      push: (sent: Buffer | SocketChunk) =>
         void got.push(("bytes" in sent ? sent.bytes : sent).toString()),
     },
   ) as unknown as Connection & { got: string[] };
 }
 
-/** What pushes stand on, and people who are in the room. */
+/** Sets up the dependencies of pushes, with users in a room. */
 function stage(...users: string[]) {
   const timeline = new Timeline();
   const clock = new ProcessTime(timeline);
@@ -52,7 +59,7 @@ function stage(...users: string[]) {
     hub.enter(connection, "r", false);
     return connection;
   });
-  const pushes = new Pushes(ports);
+  const pushes = new PushPipeline(ports);
   return { timeline, hub, ports, people, pushes };
 }
 
@@ -82,7 +89,7 @@ void t.test("a push asks for rights while it is sent", async (t) => {
   const [a, b, c] = people;
   pushes.push(room, (send) =>
     send((connection) => {
-      // Meanwhile one leaves the room, and another the server.
+      // While the push is being sent, one user leaves the room, and another the server.
       hub.leave(b!, "r");
       Object.assign(c!, { ended: true });
       return connection === a ? Buffer.from("a") : Buffer.from("others");
@@ -171,7 +178,7 @@ void t.test("in and out of many rooms", async (t) => {
   const countIn = () => count;
   const crowds = new Crowds({ ...ports, pushes, countIn });
   const rooms = Array.from({ length: 20 }, (_, i) => `room ${i}`);
-  // Slower than what is sent together, and faster than anybody wants to know.
+  // Slower than the batching interval, but faster than anyone needs updates.
   for (let round = 1; round <= 16; round++) {
     count = round % 2;
     for (const room of rooms) crowds.changed("w", room);
@@ -180,7 +187,7 @@ void t.test("in and out of many rooms", async (t) => {
   await timeline.runUntil(10_000);
   const text = people[0]!.got.join("");
   const sent = text.split("world.user_count_change").length - 1;
-  // Four at once for each room, and one a second.
+  // A burst of four for each room, then one per second.
   t.ok(sent >= 20 * 4 && sent <= 20 * (4 + 6), `${sent} changes`);
   for (const room of rooms) {
     const last = (users: string) => text.lastIndexOf(JSON.stringify({ room, users }));
@@ -269,10 +276,10 @@ void t.test("rates are forgotten when they are whole again", async (t) => {
   t.ok(rates.size <= 100_000, "never more");
 });
 
-// Pushes that wait while rights are lost, or while the database goes back. The connections are
-// real ones, and their time is simulated.
+// Pushes that are pending while rights are revoked, or while the database goes back. The
+// connections are real, and the time is simulated.
 
-/** A house with one client, and what it receives. */
+/** Opens a house with one client, and records what it receives. */
 async function furnished() {
   const got: string[] = [];
   const people = { seed: 1, nodes: 1, clients: 1, hasProgram: false };
@@ -283,19 +290,19 @@ async function furnished() {
   return { house, timeline, world, live, store, client, got };
 }
 
-/** A house with one client that is logged in. */
+/** Opens a house with one client, and waits until the client has logged in. */
 async function loggedIn() {
   const all = await furnished();
   const { timeline, live, world } = all;
   await timeline.runUntil(3_000);
   const [connection] = live.hub.in(world);
   const begin = timeline.now;
-  /** Waits until so many milliseconds later. */
+  /** Waits until the given number of milliseconds after the start. */
   const at = (delay: number) => timeline.runUntil(begin + delay);
   return { ...all, connection: connection!, begin, at };
 }
 
-/** The room after all users have lost the right to see it. */
+/** Returns the room after all users have lost the right to see it. */
 const closed = (room: Versioned<RoomValue>): Versioned<RoomValue> => ({
   version: "later",
   json: room.json,
@@ -326,7 +333,7 @@ void t.test("what waits for an answer when a right is lost", async (t) => {
     await at(950);
     const rooms = state.rooms.map(closed);
     const parts = [state.world, rooms, state.stages, state.order + 1] as const;
-    connection.viewOf(new WorldState(...parts, undefined, null, begin + since));
+    connection.viewOf(new LiveWorldState(...parts, undefined, null, begin + since));
     know();
     await at(1_150);
     connection.outgoing.endAnswer();
@@ -395,4 +402,59 @@ void t.test("a push of a lost history", async (t) => {
     t.same(house.violations, []);
     house.close();
   }
+});
+
+void t.test("a language is spoken for a minute after its last line", async (t) => {
+  const { timeline, ports, people, pushes } = stage("a", "b");
+  const [a, b] = people.map(
+    ({ got }) =>
+      () =>
+        got
+          .splice(0)
+          .flatMap(
+            (frame) => /"languages":\[(.*?)\]/.exec(frame)?.[1] ?? "not a push of languages",
+          ),
+  ) as [() => string[], () => string[]];
+  const { clock } = ports;
+  const before = [{ lang: "de", at: clock.date() - 20_000 }];
+  let reads = 0;
+  const languages = async () => {
+    if (reads++ === 0) throw new StoreError("busy", "It is locked.");
+    return before;
+  };
+  const store = { captions: { languages } } as unknown as CaptionPorts["store"];
+  const spoken = new SpokenLanguages({ clock, store, pushes });
+  const hear = (lang: string) =>
+    spoken.heard({ world: "w", room: "r", lang, at: clock.date() } as Parameters<
+      SpokenLanguages["heard"]
+    >[0]);
+  const wait = (seconds: number) => timeline.runUntil(timeline.now + 1000 * seconds);
+  hear("fr");
+  await wait(1);
+  t.same(a(), [], "nobody has entered yet");
+  spoken.entered(people[0]!, "r");
+  spoken.entered(people[1]!, "r");
+  await wait(1);
+  t.same([a(), b()], [['"de"'], ['"de"']]);
+  hear("en");
+  await wait(1);
+  t.same([a(), b()], [['"de","en"'], ['"de","en"']]);
+  for (let i = 0; i < 36; i++) {
+    hear("en");
+    await wait(1);
+  }
+  t.same([a(), b()], [[], []], "nothing has changed");
+  await wait(2);
+  t.same([a(), b()], [['"en"'], ['"en"']], "a minute without German");
+  await wait(60);
+  t.same(a(), [""], "and without English");
+  spoken.entered(people[0]!, "r");
+  await wait(1);
+  t.same(a(), [], "silence is no news");
+  hear("en");
+  await wait(1);
+  t.same(a(), ['"en"']);
+  spoken.stop();
+  await wait(90);
+  t.same(a(), []);
 });

@@ -2,18 +2,18 @@ import t from "tap";
 import type { Stay } from "../../../db/contract/attendance-store.js";
 import { Attendance } from "../../../live/people/attendance.js";
 import { type CrowdListener, Presence } from "../../../live/people/presence.js";
-import { Activity } from "../../../live/people/snapshots.js";
+import { ActivityCounter } from "../../../live/people/snapshots.js";
 import { Wire } from "../../support/wire.js";
 
-// What processes know of each other's people, in simulated time: it is right within two seconds,
-// and gone within six of the end of a process.
+// How processes learn of each other's people, in simulated time. Changes arrive within two seconds,
+// and the people of a process disappear within six seconds of its end.
 
 const world = "demo";
 const room = "room";
 const RIGHT_MS = 2000;
 const GONE_MS = 6000;
 
-/** A process, and what its presence told its listener. */
+/** Starts a process, and records what its presence reports to a listener. */
 function present(wire: Wire, name: string) {
   const process = wire.start(name);
   const { clock, snapshots } = process;
@@ -30,7 +30,7 @@ function present(wire: Wire, name: string) {
   return {
     process,
     presence,
-    activity: new Activity(clock, snapshots),
+    activity: new ActivityCounter(clock, snapshots),
     heard,
     follow: () => snapshots.follow(world),
     note: (...step: Parameters<Presence["note"]> extends [string, infer S] ? [S] : never) =>
@@ -40,7 +40,7 @@ function present(wire: Wire, name: string) {
       presence.note(world, { do: "enter", connection, room });
       return () => presence.note(world, { do: "close", connection });
     },
-    /** The numbers of the world, and the viewers of the room. */
+    /** Returns the counts of the world, and the viewers of the room. */
     seen() {
       const { connections, users, rooms } = presence.in(world);
       const names = presence.usersIn(world, room).sort().join(" ");
@@ -51,7 +51,7 @@ function present(wire: Wire, name: string) {
 
 type Present = ReturnType<typeof present>;
 
-/** Two processes that follow the world. */
+/** Starts two processes that follow the world. */
 async function startTwo() {
   const wire = new Wire();
   const [one, two] = [present(wire, "one"), present(wire, "two")] as const;
@@ -66,7 +66,7 @@ const rows: {
   name: string;
   act: (two: Two) => Promise<unknown> | void;
   within: number;
-  /** What the processes that live then see. */
+  /** Expected counts and viewers, as seen by the surviving processes. */
   seen: string;
   heard?: string[];
 }[] = [
@@ -160,7 +160,7 @@ const rows: {
       two.come("bob");
       for (let i = 0; i < 20; i++) {
         await wire.wait(1000);
-        // Each third snapshot is lost.
+        // Every third snapshot is lost.
         wire.link = (message) => (i % 3 === 0 ? [] : [message]);
       }
     },
@@ -424,7 +424,7 @@ void t.test("two processes, of which one is killed", async (t) => {
   one.kill();
   await wire.wait(MINUTE);
   t.strictSame(counts(), [3, 3, 1]);
-  /** For how many seconds a user is noted. */
+  /** Returns for how many seconds a user is recorded as present. */
   const secondsOf = (user: string) => {
     const own = stays.filter((stay) => stay.user === user);
     const seconds = own.flatMap(({ from, to }) =>

@@ -4,7 +4,7 @@ import type { LiveState, SentRoom } from "../../../client/index.js";
 import { Dismissals, memoryShelf } from "../../../web/lib/storage.js";
 import { directCount, directName, directsOf } from "../../../web/state/directs.js";
 import {
-  mayComeAsGuest,
+  canEnterAsGuest,
   refusalOf,
   troubleOf,
   type TroubleSigns,
@@ -26,7 +26,7 @@ import {
   windowTitle,
 } from "../../../web/state/route.js";
 
-// What the attendees' page shows around its rooms.
+// The parts of the attendee page around its rooms.
 
 const room = (id: string, types: string[] = [], more: object = {}) =>
   ({ id, modules: types.map((type) => ({ type, config: {} })), ...more }) as unknown as SentRoom;
@@ -136,7 +136,7 @@ void t.test("dismissed announcements", async (t) => {
   const one = new Dismissals(shelf, "w");
   const other = new Dismissals(shelf, "w");
   one.dismiss("a");
-  // Another window must not undo it.
+  // Another window must not undo the first dismissal.
   other.dismiss("b");
   t.same([...get(other)], ["a", "b"]);
   t.same([...get(new Dismissals(shelf, "w"))], ["a", "b"]);
@@ -159,13 +159,13 @@ void t.test("who is not let in", async (t) => {
   for (const [code, refusal, mayBeGuest] of cases) {
     const found = refusalOf({ is: "ended", code })!;
     t.equal(found, refusal, code);
-    t.equal(mayComeAsGuest(found, { token: "t" }, true), mayBeGuest, code);
-    t.notOk(mayComeAsGuest(found, { token: "t" }, false), code);
-    t.notOk(mayComeAsGuest(found, { clientId: "c" }, true), code);
+    t.equal(canEnterAsGuest(found, { token: "t" }, true), mayBeGuest, code);
+    t.notOk(canEnterAsGuest(found, { token: "t" }, false), code);
+    t.notOk(canEnterAsGuest(found, { clientId: "c" }, true), code);
   }
   const banned = { is: "ended", code: "auth.denied", isBanned: true } as const;
   t.equal(refusalOf(banned), "banned");
-  t.notOk(mayComeAsGuest("banned", { token: "t" }, true), "no second way in");
+  t.notOk(canEnterAsGuest("banned", { token: "t" }, true), "no second way in");
   t.equal(refusalOf({ is: "connecting" }), undefined);
 });
 
@@ -238,7 +238,7 @@ void t.test("the answers of a user", async (t) => {
       href: "https://a.example/",
     },
   ]);
-  // What leads nowhere is text.
+  // Unsafe links are shown as text.
   t.same(answersTo({ fields: { site: "javascript:alert(1)" } }), [
     { id: "site", label: "Website", text: "javascript:alert(1)" },
   ]);

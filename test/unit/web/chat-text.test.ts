@@ -1,7 +1,7 @@
 import t from "tap";
 import type { SentEvent } from "../../../client/index.js";
-import { de } from "../../../web/i18n/de.js";
-import { en } from "../../../web/i18n/en.js";
+import { de } from "../../../web/i18n/late/de.js";
+import { en } from "../../../web/i18n/late/en.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
 import {
   allEmoji,
@@ -10,13 +10,13 @@ import {
   partsIn,
   queryAt,
   reactionsIn,
-  saidIn,
+  parseContent,
   withIds,
   withNames,
 } from "../../../web/state/chat-content.js";
 import { type Row, rowsOf, Timeline } from "../../../web/state/chat-timeline.js";
 import { Drafts, emptyDraft } from "../../../web/state/chat-writing.js";
-import { lineName, tameName } from "../../../web/state/profile.js";
+import { lineName, sanitizeName } from "../../../web/state/profile.js";
 
 const ADA = "2d7f8f0a-3f57-4c0c-9f0e-0d6f1a3e8c1b";
 const BEN = "3e7f8f0a-3f57-4c0c-9f0e-0d6f1a3e8c1b";
@@ -37,20 +37,39 @@ void t.test("what a message says, whatever its content is", (t) => {
       filesSaid(Array(3).fill(none)),
     ],
     [{ type: "deleted" }, { is: "deleted" }],
+    [
+      { type: "call", body: { id: 1 } },
+      { is: "call", seconds: undefined, isMissed: false },
+    ],
+    [
+      { type: "call", body: null },
+      { is: "call", seconds: undefined, isMissed: false },
+    ],
+    [
+      { type: "call", body: { seconds: -1 } },
+      { is: "call", seconds: undefined, isMissed: false },
+    ],
+    [
+      { type: "call", body: { seconds: 90 } },
+      { is: "call", seconds: 90, isMissed: false },
+    ],
+    [
+      { type: "call", body: { missed: true } },
+      { is: "call", seconds: undefined, isMissed: true },
+    ],
   ] as const) {
-    t.same(saidIn(content), said, JSON.stringify(content));
+    t.same(parseContent(content), said, JSON.stringify(content));
   }
   for (const content of [
     { type: "text", body: 5 },
     { type: "text", body: "" },
     { type: "files", files: "all" },
-    { type: "call", body: { id: 1 } },
     {},
     null,
     "text",
     [],
   ]) {
-    t.same(saidIn(content), { is: "unknown" }, JSON.stringify(content));
+    t.same(parseContent(content), { is: "unknown" }, JSON.stringify(content));
   }
   t.end();
 });
@@ -117,10 +136,10 @@ void t.test("hostile names make one tame word", (t) => {
     t.ok(label.length > 0 && label.length <= 40);
     t.notMatch(label, /[@\n\u202E\u200B]/);
   }
-  t.equal(tameName("\u202EAda\u2066\n\tLovelace"), "Ada Lovelace");
-  t.equal(tameName("\u200B\u200F"), "");
-  t.equal([...tameName("👩‍🚀".repeat(50))].length, 61);
-  t.equal(tameName("👩‍🚀"), "👩‍🚀", "what joins emoji stays");
+  t.equal(sanitizeName("\u202EAda\u2066\n\tLovelace"), "Ada Lovelace");
+  t.equal(sanitizeName("\u200B\u200F"), "");
+  t.equal([...sanitizeName("👩‍🚀".repeat(50))].length, 61);
+  t.equal(sanitizeName("👩‍🚀"), "👩‍🚀", "what joins emoji stays");
   const unseen = { id: ADA, profile: { display_name: "\u200B" } };
   t.equal(lineName(unseen, "Somebody"), "Somebody");
   t.equal(lineName(undefined, "Somebody"), "Somebody");
@@ -178,8 +197,8 @@ void t.test("drafts survive, and nothing that is kept breaks them", (t) => {
 
 void t.test("each emoji is there once, and has a name in each language", (t) => {
   t.equal(new Set(allEmoji).size, allEmoji.length);
-  for (const { chat } of [en, de]) {
-    const names = chat.emojiNames.split("|");
+  for (const { emoji } of [en, de]) {
+    const names = emoji.names.split("|");
     t.equal(names.length, allEmoji.length);
     t.equal(new Set(names).size, names.length);
   }

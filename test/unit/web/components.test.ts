@@ -5,22 +5,23 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { parse } from "svelte/compiler";
 import t from "tap";
+import { en as englishLate } from "../../../web/i18n/late/en.js";
 import { en as englishConsole } from "../../../web/i18n/console/en.js";
 import { languages } from "../../../web/i18n/index.js";
 import { agoText, isoOf, localInput } from "../../../web/lib/times.js";
 import { isSame } from "../../../web/state/room-editor.js";
 
-// What no component has in its markup. The compiler allows it.
+// Markup that the compiler allows, but no component may contain.
 
 const web = fileURLToPath(new URL("../../../../web", import.meta.url));
 
-/** Why a part of a component is refused, if it is. */
+/** Returns why a node of a component is refused; undefined if it is not. */
 function refusal(node: Record<string, unknown>): string | undefined {
-  // Nothing that people write becomes HTML; see web/lib/markdown.ts.
+  // User content never becomes HTML; see web/lib/markdown.ts.
   if (node.type === "HtmlTag") return "{@html}";
   if (node.type === "DebugTag") return "{@debug}";
   if (node.type === "Identifier" && node.name === "$inspect") return "$inspect";
-  // Without a key, the state of an item goes to another one when the list changes.
+  // Without a key, an item's state would move to another item when the list changes.
   if (node.type === "EachBlock" && node.context && !node.key) {
     return "{#each} without a key";
   }
@@ -80,9 +81,9 @@ void t.test("times", async (t) => {
   t.equal(ago(90_000), "yesterday");
 });
 
-/** The texts of a language, by section, name and form. */
+/** Returns the texts of a language, keyed by section, name and form. */
 async function textsOf(code: string): Promise<Map<string, string>> {
-  const { load, loadConsole } = languages[code]!;
+  const { load, loadConsole, loadLate } = languages[code]!;
   const found = new Map<string, string>();
   const add = (value: unknown, path: string) => {
     if (typeof value === "string") found.set(path, value);
@@ -94,6 +95,7 @@ async function textsOf(code: string): Promise<Map<string, string>> {
   };
   add(await load(), "");
   add((await loadConsole?.()) ?? englishConsole, "");
+  add((await loadLate?.()) ?? englishLate, "");
   return found;
 }
 

@@ -2,17 +2,17 @@ import { get } from "svelte/store";
 import t, { type Test } from "tap";
 import { AnnouncementBoard, nextState } from "../../../web/state/announcement-board.js";
 import { Directory } from "../../../web/state/directory.js";
+import { runsOf } from "../../../web/state/history.js";
 import { audienceOf, moved, RoomBoard } from "../../../web/state/room-board.js";
 import {
   differences,
   draftOf,
   isEdited,
   merged,
-  type Preset,
-  presets,
   problemsAt,
   refills,
   RoomEditor,
+  roomKinds,
   type RoomValues,
 } from "../../../web/state/room-editor.js";
 import { until } from "../../support/helper.js";
@@ -82,9 +82,12 @@ void t.test("the people of a world, with what REST knows", async (t) => {
     lastSeen: /^20/,
   });
 
-  await directory.silence(ben.id);
-  t.equal(row(ben.id)?.state, "silenced");
-  await directory.ban(ben.id);
+  const until10 = new Date(Date.now() + 600_000).toISOString();
+  await session.live.call("user.silence", { id: ben.id, until: until10 });
+  await directory.refresh();
+  t.match(row(ben.id), { state: "silenced", until: until10 });
+  await session.live.call("user.ban", { id: ben.id });
+  await directory.refresh();
   t.equal(row(ben.id)?.state, "banned");
   await until(async () => {
     await directory.refresh();
@@ -100,7 +103,7 @@ void t.test("the people of a world, with what REST knows", async (t) => {
   t.same(get(directory).people, []);
 
   await directory.show("", 1);
-  await t.rejects(directory.ban(session.me!.id), { code: "user.ban.self" });
+  await t.rejects(directory.reactivate(session.me!.id), { code: "user.reactivate.self" });
   await directory.erase(ben.id);
   t.equal(row(ben.id), undefined);
   await directory.show("", 1);
@@ -111,7 +114,7 @@ void t.test("without the right to REST's list", async (t) => {
   const { directory, ben, row } = await openDirectory(t, []);
   await directory.show("", 1);
   t.match(row(ben.id), { state: undefined, tokenId: undefined, traits: undefined, isOnline: true });
-  await t.rejects(directory.silence(ben.id), { code: "auth.denied" });
+  await t.rejects(directory.reactivate(ben.id), { code: "auth.denied" });
   await t.rejects(directory.erase(ben.id), { name: "FoyerError" });
   t.ok(row(ben.id), "it is still there");
 });
@@ -211,7 +214,7 @@ void t.test("an order that is refused is taken back", async (t) => {
   t.same(problems, ["No."]);
   intercepted.restore();
 
-  // The right ends while the page is open.
+  // The right is revoked while the page is open.
   await server.store.worlds.update(world, {
     permission_config: { "room.update": ["nobody"] },
   });
@@ -229,7 +232,7 @@ void t.test("with the rights of a visitor", async (t) => {
 
 void t.test("the server takes every kind of new room", async (t) => {
   const { session } = await openBoard(t);
-  for (const name of Object.keys(presets) as Preset[]) {
+  for (const name of roomKinds) {
     const draft = draftOf(name, name, 7);
     t.match(await session.api.createRoom(draft), draft, name);
   }
@@ -357,4 +360,35 @@ void t.test("only fields with another value are filled again", async (t) => {
   t.same(refills(values, edited(values, { name: "Hall" })), [
     ["basics", { name: "Hall", description: "" }],
   ]);
+});
+
+void t.test("what one person did many times is one line of the history", async (t) => {
+  const at = (second: number) => new Date(Date.UTC(2027, 2, 1, 10, 0, second)).toISOString();
+  let id = 0;
+  const entry = (type: string, user_id: string, second: number, request_id: string | null) => ({
+    id: ++id,
+    at: at(second),
+    by: { kind: "user" as const, user_id },
+    type,
+    subject: {},
+    changes: [],
+    request_id,
+  });
+  const entries = [
+    ...Array.from({ length: 60 }, (_, i) => entry("token.created", "ann", 2 * i, `${i}`)),
+    entry("token.created", "bob", 120, "a"),
+    // An import, and two changes by hand.
+    ...Array.from({ length: 5 }, () => entry("session.created", "ann", 130, "import")),
+    entry("session.updated", "ann", 140, "b"),
+    entry("session.updated", "ann", 140, "c"),
+    // A connection that stays open is no single act.
+    entry("user.moderated", "ann", 150, "socket"),
+    entry("user.moderated", "ann", 160, "socket"),
+    entry("room.updated", "ann", 161, null),
+    entry("room.updated", "ann", 161, null),
+  ];
+  t.same(
+    runsOf(entries).map((run) => run.length),
+    [60, 1, 5, 1, 1, 1, 1, 1, 1],
+  );
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { createVerifier } from "fast-jwt";
 import t from "tap";
-import { Foyer, FoyerError, Live } from "../../../client/index.js";
+import { Foyer, Live } from "../../../client/index.js";
 import {
   defaultPermissionConfig,
   holds,
@@ -10,15 +10,19 @@ import {
 } from "../../../schemas/plain/permissions.js";
 import { memoryShelf } from "../../../web/lib/storage.js";
 import { claimsOf } from "../../../web/state/identity.js";
-import { invite, peopleIn, untilEnd } from "../../../web/state/invitations.js";
+import {
+  peopleIn,
+  roleMeant,
+  rowsIn,
+  rowsOfFile,
+  textOfRows,
+} from "../../../web/state/invitees.js";
 import {
   csvOf,
-  fingerprintOf,
   freshSecret,
   isSignedBy,
   keepTitle,
   knownEvents,
-  MadeLinks,
   signAgain,
   signInWith,
   signToken,
@@ -85,8 +89,6 @@ void t.test("another key signs the same claims again", async (t) => {
 void t.test("a fresh secret is 64 hexadecimal characters", async (t) => {
   t.match(freshSecret(), /^[0-9a-f]{64}$/);
   t.not(freshSecret(), freshSecret());
-  t.not(fingerprintOf(key.secret), fingerprintOf("another"));
-  t.notMatch(key.secret, fingerprintOf(key.secret));
 });
 
 void t.test("cells of tables that are split elsewhere", async (t) => {
@@ -120,49 +122,6 @@ void t.test("a QR code has its finder patterns, and a quiet zone", async (t) => 
   t.match(path, new RegExp(`M${size - 5} 4h1`));
   t.match(svgOf({ size, path }), `viewBox="0 0 ${size} ${size}"`);
   t.equal(qrOf("x".repeat(3000)), undefined);
-});
-
-void t.test("made links are remembered without their token", async (t) => {
-  const shelf = memoryShelf();
-  const links = new MadeLinks(shelf, "demo");
-  links.add([options], key, NOW);
-  links.add([{ ...options, uid: "old", expires: NOW - 1 }], key, NOW - 10);
-  const kept = shelf.getItem("foyer:demo:console:links")!;
-  t.notMatch(kept, /eyJ/);
-  t.notMatch(kept, key.secret);
-
-  const again = new MadeLinks(shelf, "demo");
-  t.match(again.signedBy(key.secret, NOW), [{ uid: "ada" }]);
-  t.same(again.signedBy(keyOf("other").secret, NOW), []);
-  again.forget(again.signedBy(key.secret, NOW)[0]!);
-  t.same(again.signedBy(key.secret, NOW), []);
-
-  again.forgetAll();
-  t.equal(shelf.getItem("foyer:demo:console:links"), "[]");
-
-  shelf.setItem("foyer:demo:console:links", '[{"uid":1},null]');
-  t.same(new MadeLinks(shelf, "demo").signedBy(key.secret, NOW), []);
-});
-
-void t.test("thousands of links are written at once", async (t) => {
-  const shelf = memoryShelf();
-  let written = 0;
-  const links = new MadeLinks(
-    {
-      ...shelf,
-      setItem(name, value) {
-        written++;
-        shelf.setItem(name, value);
-      },
-    },
-    "demo",
-  );
-  const crowd = Array.from({ length: 5000 }, (_, at) => ({ ...options, uid: String(at) }));
-  links.add(crowd, key, NOW);
-  t.equal(written, 1);
-  const kept = links.signedBy(key.secret, NOW);
-  t.equal(kept.length, 1000, "as many as are remembered");
-  t.equal(kept[0]!.uid, "4999", "the newest first");
 });
 
 void t.test("what may sign in", async (t) => {
@@ -261,7 +220,7 @@ void t.test("a tick changes what it says, and nothing else", async (t) => {
           (trait) =>
             trait === role.trait ||
             lets(next, trait) === lets(rule, trait) ||
-            // Of a rule for everyone, a trait that is no role has no tick.
+            // Under a rule for everyone, traits that are not roles have no checkbox.
             (trait === "vip" && ticks === "everyone"),
         );
       },
@@ -293,70 +252,71 @@ void t.test("hosts who open the console may use the API", async (t) => {
 });
 
 void t.test("a list of people", async (t) => {
-  const some = /^guest-[0-9a-f]{10}$/;
-  const rows: [text: string, people: unknown[]][] = [
-    ["", []],
+  const people = (text: string) =>
+    peopleIn(rowsIn(text)).people.map(({ name, email, role, language }) =>
+      [name, email, role, language].join("|"),
+    );
+  for (const [what, text, expected] of [
+    ["names only", "Ada Lovelace\nAlan Turing\n", ["Ada Lovelace|||", "Alan Turing|||"]],
+    ["and addresses", "Ada; ada@x.org\n\nAlan;", ["Ada|ada@x.org||", "Alan|||"]],
     [
-      "Ada\r\n\n Bob \n",
-      [
-        { name: "Ada", uid: some },
-        { name: "Bob", uid: some },
-      ],
+      "columns by name, in any order",
+      "Role,E-Mail,Full Name,Language,T-shirt\nSpeaker,ada@x.org,Ada,de,M\n,,Alan,,",
+      ["Ada|ada@x.org|Speaker|de", "Alan|||"],
     ],
     [
-      "Ada, ada-1\nMax,m",
-      [
-        { name: "Ada", uid: "ada-1" },
-        { name: "Max", uid: "m" },
-      ],
+      "German headings, first and last names",
+      "Vorname;Nachname;E-Mail-Adresse;Rolle;Sprache\nGrace;Hopper;g@x.org;Moderation;de",
+      ["Grace Hopper|g@x.org|Moderation|de"],
     ],
-    ["Lovelace, Ada; ada", [{ name: "Lovelace, Ada", uid: "ada" }]],
-    ["Max\tm", [{ name: "Max", uid: "m" }]],
-    ['"Lovelace, ""Ada""",ada\r\n', [{ name: 'Lovelace, "Ada"', uid: "ada" }]],
     [
-      "\uFEFFE-Mail;Name\na@example.org;Ada\n;Bob",
-      [
-        { name: "Ada", uid: "a@example.org" },
-        { name: "Bob", uid: some },
-      ],
+      "as Luma exports it",
+      "api_id,name,first_name,last_name,email,ticket_name\ng-1,Ada L,Ada,L,ada@x.org,VIP",
+      ["Ada L|ada@x.org|VIP|"],
     ],
-    ['"two\nlines",x', [{ name: "two\nlines", uid: "x" }]],
-    [",only-an-id", []],
-  ];
-  for (const [text, people] of rows) {
-    t.match(peopleIn(text), people, JSON.stringify(text));
-    t.equal(peopleIn(text).length, people.length);
+    ["only addresses", "email\nada@x.org", ["|ada@x.org||"]],
+    ["quotes and tabs", '\uFEFF"Name"\t"role"\r\n"A ""B"""\tspeaker', ['A "B"||speaker|']],
+    ["nothing", " \n;;\n", []],
+  ] as const) {
+    t.same(people(text), expected, what);
   }
-});
-
-void t.test("the links of a list come in its order, and wait when asked to", async (t) => {
-  let calls = 0;
-  const request = async (_: string, path: string, body?: object) => {
-    t.equal(path, "/tokens/");
-    if (++calls === 3) throw new FoyerError(429, "Wait.", {}, 0.01);
-    const { uid } = body as { uid: string };
-    return new Response(JSON.stringify({ url: `https://x/#token=${uid}` }));
-  };
-  const people = Array.from({ length: 20 }, (_, at) => ({
-    name: at === 0 ? "" : `P${at}`,
-    uid: `u${at}`,
-  }));
-  const terms = { traits: ["a"], expiresIn: 60, page: "event" } as const;
-  const made: string[] = [];
-  await invite({ request }, people, terms, (more) => made.push(...more.map(({ link }) => link)));
+  const { unused, roles } = peopleIn(rowsIn("name,role,Hat\na,X,1\nb,Y,2\nc,X,3\nd,,4"));
+  t.same([unused, roles], [["Hat"], ["X", "Y"]], "nothing is ignored without a word");
   t.same(
-    made,
-    people.map(({ uid }) => `https://x/#token=${uid}`),
+    peopleIn([["name"], ["a"], ["b"]]).people.map(({ row }) => row),
+    [2, 3],
   );
-  t.equal(calls, 21);
+  const titled = [
+    { trait: "speaker", titles: ["Speaker", "Mitwirkende"] },
+    { trait: "admin", titles: ["Host"] },
+  ];
+  const meant = ["SPEAKER", " mitwirkende ", "host", "admin", "Vip", ""];
+  t.same(
+    meant.map((it) => roleMeant(it, titled)),
+    ["speaker", "speaker", "admin", "admin", undefined, undefined],
+  );
+  const odd = [
+    ["a\tb", 'c"d'],
+    ["e\nf", ""],
+  ];
+  t.same(rowsIn(textOfRows(odd))[0], ["a\tb", 'c"d']);
 });
 
-void t.test("until the end of the event", async (t) => {
-  const now = Date.parse("2027-03-01T09:00:00Z");
-  t.equal(untilEnd("2027-03-01T10:00:00Z", now), 3600);
-  for (const end of [undefined, null, "soon", 5, "2027-03-01T09:00:00Z"]) {
-    t.equal(untilEnd(end, now), undefined, String(end));
-  }
+void t.test("files with a list of people", async (t) => {
+  const bytes = (...codes: number[]) => new Uint8Array(codes);
+  const latin = new Blob([bytes(...Buffer.from("name;role\nG\u00fcnther;x", "latin1"))]);
+  t.same(
+    await rowsOfFile(latin),
+    [
+      ["name", "role"],
+      ["Günther", "x"],
+    ],
+    "Windows-1252",
+  );
+  t.same(await rowsOfFile(new Blob(["name\nGünther"])), [["name"], ["Günther"]], "UTF-8");
+  const old = new Blob([bytes(0xd0, 0xcf, 0x11, 0xe0, 0, 0)]);
+  await t.rejects(rowsOfFile(old), { message: /old Excel file/ });
+  await t.rejects(rowsOfFile(new Blob([bytes(0x50, 0x4b, 3, 4, 0)])), { message: /damaged/ });
 });
 
 void t.test("the events that this browser has a link for", async (t) => {

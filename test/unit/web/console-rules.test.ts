@@ -60,7 +60,7 @@ void t.test("a draft of the settings of a world", async (t) => {
   t.equal(world.config["locale"], "de");
   t.same(keysOf(world), [key], "the keys stay");
 
-  // Another organizer changes something that this draft does not have.
+  // Another organizer changes a field that this draft does not contain.
   await foyer.updateWorld({ permission_config: defaultPermissionConfig });
   draft.set("config.timezone", "Europe/Berlin");
   t.ok(await draft.save(), "nothing that is shown has changed");
@@ -171,7 +171,7 @@ void t.test("a rotation of keys locks no user out", async (t) => {
     /^412/,
     "another organizer was faster",
   );
-  // With the old token, a new one comes before the old key goes.
+  // When using the old token, a new one must be issued before the old key is removed.
   const removed = await rotateOut(rotator(token), move, added.world, old);
   t.same(keysOf(removed.world), [key]);
   t.equal(moves.length, 2);
@@ -304,7 +304,7 @@ void t.test("a page with changes is not left without a word", async (t) => {
   t.same(seen.at(-1), "world");
 });
 
-// The preview says what the server does: each case asks the server as well.
+// The preview must match the server, so each case also queries the server.
 
 type NewWorld = Awaited<ReturnType<typeof newWorld>>;
 
@@ -317,7 +317,7 @@ interface Case {
 const names = (rights: readonly string[]) =>
   ["room:view", ...rights.map((key) => stringOf(key as never)!)].sort();
 
-/** The rooms and permissions that a user gets from the server; undefined if it refuses. */
+/** Returns the rooms and permissions that the server grants a user; undefined if it refuses. */
 async function asked(
   { baseUrl, world, key }: NewWorld,
   traits: string[] | undefined,
@@ -340,9 +340,9 @@ async function asked(
   }
 }
 
-/** Holds the preview of a case against the server. */
+/** Compares the preview of a case with the server. */
 async function compare(t: Test, to: NewWorld, { world, rooms, traits }: Case) {
-  // REST answers everybody here, so that its list can be compared.
+  // REST is open to everybody here, so that its list can be compared.
   const rules = { ...world, "world.api": [] };
   await server.store.worlds.update(to.world, { permission_config: rules });
   for (const { value } of await to.rooms.all(to.world, { page: 1, pageSize: 100 })) {

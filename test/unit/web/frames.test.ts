@@ -8,7 +8,7 @@ import {
 } from "../../../web/lib/addresses.js";
 import {
   isFile,
-  noStream,
+  classifyNonStream,
   pauseAfter,
   playerHash,
   readPlayerHash,
@@ -16,7 +16,7 @@ import {
   streamOf,
 } from "../../../web/lib/stream.js";
 
-// Pages of other sites in a frame.
+// Embedded pages of other sites.
 
 void t.test("videos of YouTube", async (t) => {
   const id = "dQw4w9WgXcQ";
@@ -73,7 +73,7 @@ void t.test("whether people are asked first", async (t) => {
   }
   t.notOk(consentOf({}, "https://a.example/").isNeeded);
   t.notOk(consentOf({ default: null }, "https://a.example/").isNeeded);
-  // Names that all objects have are no rules.
+  // Names that every object inherits are not rules.
   t.notOk(consentOf({}, "https://constructor/").isNeeded);
 });
 
@@ -99,7 +99,7 @@ void t.test("what a frame may do", async (t) => {
   t.match(allowOf({ call: true }), /^camera; microphone; display-capture; autoplay; fullscreen/);
 });
 
-// What a stage says to its player.
+// The stream address and options that a stage passes to its player.
 
 const BASE = "https://event.example/foyer/";
 
@@ -107,7 +107,7 @@ void t.test("the address of a stream", async (t) => {
   const cases: [url: unknown, address: string | undefined][] = [
     ["https://cdn.example/a.m3u8", "https://cdn.example/a.m3u8"],
     [" http://cdn.example/a.m3u8 ", "http://cdn.example/a.m3u8"],
-    // A path is one on this server, which may be a folder of its host.
+    // A path refers to this server, which may be in a folder of its host.
     ["/demo/stream.m3u8", `${BASE}demo/stream.m3u8`],
     ["http://localhost:8375/demo/stream.m3u8", `${BASE}demo/stream.m3u8`],
     ["https://a.example/demo/stream.m3u8", "https://a.example/demo/stream.m3u8"],
@@ -229,10 +229,19 @@ void t.test("what is no stream is named", async (t) => {
     ],
     ["https://vimeo.com/event/4242", { is: "vimeo", url: "https://vimeo.com/event/4242/embed" }],
     ["https://vimeo.com/somebody", { is: "page" }],
-    ["https://us02web.zoom.us/j/81234567890?pwd=x", { is: "meeting" }],
-    ["zoom.us/j/81234567890", { is: "meeting" }],
-    ["https://teams.microsoft.com/l/meetup-join/19%3a", { is: "meeting" }],
-    ["https://meet.google.com/abc-defg-hij", { is: "meeting" }],
+    [
+      "https://us02web.zoom.us/j/81234567890?pwd=x",
+      { is: "meeting", url: "https://us02web.zoom.us/j/81234567890?pwd=x" },
+    ],
+    ["zoom.us/j/81234567890", { is: "meeting", url: "https://zoom.us/j/81234567890" }],
+    [
+      "https://teams.microsoft.com/l/meetup-join/19%3a",
+      { is: "meeting", url: "https://teams.microsoft.com/l/meetup-join/19%3a" },
+    ],
+    [
+      "https://meet.google.com/abc-defg-hij",
+      { is: "meeting", url: "https://meet.google.com/abc-defg-hij" },
+    ],
     ["https://www.twitch.tv/somebody", { is: "page" }],
     ["https://talks.example/live.html", { is: "page" }],
     ["https://talks.example/", { is: "page" }],
@@ -245,6 +254,6 @@ void t.test("what is no stream is named", async (t) => {
     [undefined, undefined],
   ];
   for (const [url, found] of rows) {
-    t.same(noStream(url, BASE), found, String(url));
+    t.same(classifyNonStream(url, BASE), found, String(url));
   }
 });

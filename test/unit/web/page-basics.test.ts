@@ -63,7 +63,7 @@ void t.test("names and pictures", async (t) => {
   t.equal(initialsOf("😀 x"), "😀X");
   const base = "https://a.example.org/";
   const picture = "https://a.example.org/media/pub/demo/1.a.png";
-  t.equal(avatarOf(user({ avatar: { url: picture } }), base), picture);
+  t.equal(avatarOf(user({ avatar: { url: picture } }), base), `${picture}?preview`);
   for (const avatar of [null, 7, "x", [], {}, { url: "https://b.org/1.png" }]) {
     t.equal(avatarOf(user({ avatar }), base), undefined);
   }
@@ -127,7 +127,7 @@ void t.test("routes of addresses", async (t) => {
 });
 
 void t.test("a page is loaded again only from a server in reach", async (t) => {
-  // The timer of a signal keeps no process alive.
+  // Keeps the process alive, which the timer of an abort signal does not.
   const alive = setInterval(() => {}, 1000);
   t.teardown(() => clearInterval(alive));
   const never = (_: unknown, { signal }: RequestInit = {}) =>
@@ -178,7 +178,7 @@ void t.test("what found no room is kept until there is some", async (t) => {
   t.equal(browserShelf().getItem("token"), "second");
 });
 
-// The file of one session, as a parser that did not write it reads it.
+// The file of a session, as read by an independent parser.
 
 void t.test("a session as a file for calendars", async (t) => {
   const entry = {

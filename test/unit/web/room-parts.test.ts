@@ -12,26 +12,44 @@ import type {
 } from "../../../client/index.js";
 import { reactions as known } from "../../../schemas/live/rooms.js";
 import { ActivitySeries, extremes, pathOf, samples } from "../../../web/state/activity.js";
-import { pollWhile } from "../../../web/state/polling.js";
+import {
+  arranged,
+  ownIn,
+  rankedOf,
+  scaleOf,
+  sizesOf,
+  shownTextsOf,
+  textsOf,
+  wordsOf,
+} from "../../../web/state/ballots.js";
 import {
   changesOf,
   contentOf,
+  copyOf,
   emptySketch,
   faultOf,
   moved,
   readSketch,
-  resultOf,
+  type Sketch,
   sketchOf,
-  sortPolls,
-  voteWith,
-} from "../../../web/state/polls.js";
+} from "../../../web/state/poll-sketch.js";
+import { pollWhile } from "../../../web/state/polling.js";
+import { resultOf, sortPolls, voteWith } from "../../../web/state/polls.js";
 import { overlaps, speakerOverlaps } from "../../../web/state/program-edit.js";
+import {
+  daysOf,
+  gridOf,
+  hueShifts,
+  isUnusual,
+  usualLanguage,
+} from "../../../web/state/program-list.js";
 import { type Board, stagesOf } from "../../../web/state/program.js";
 import { boardOf } from "../../../web/state/questions.js";
 import { FLOAT_MS, Reactions, reactions } from "../../../web/state/reactions.js";
+import { reportedPoll } from "../../../web/state/report.js";
 import { livelyDays, livelyPart, peakOf, spanOf, summed } from "../../../web/state/series.js";
 
-/** A question that was asked in this minute. */
+/** Returns a question asked in the given minute. */
 const question = (minute: number, changes: Partial<ListedQuestion> = {}): ListedQuestion => ({
   id: `question-${minute}`,
   content: `Question ${minute}?`,
@@ -45,7 +63,7 @@ const question = (minute: number, changes: Partial<ListedQuestion> = {}): Listed
   ...changes,
 });
 
-/** A poll with the options `a` and `b` that was created in this minute. */
+/** Returns a poll with the options `a` and `b`, created in the given minute. */
 const poll = (minute: number, changes: Partial<ListedPoll> = {}): ListedPoll => ({
   id: `poll-${minute}`,
   content: `Poll ${minute}?`,
@@ -92,7 +110,7 @@ void t.test("results", async (t) => {
       [[], ["a", "b"]],
     ],
   );
-  // There are no votes, and an option that came later has no count yet.
+  // There are no votes, and an option that was added later has no count yet.
   const none = resultOf(poll(1, { results: { a: 0 } }));
   t.match(none.choices, [{ percent: 0 }, { percent: 0 }]);
   t.equal(resultOf(poll(1, { results: [], options: [] })).total, 0);
@@ -100,16 +118,37 @@ void t.test("results", async (t) => {
 
 void t.test("what is wrong with a sketch", async (t) => {
   const of = (content: string, ...texts: string[]) =>
-    faultOf({ content, options: texts.map((content) => ({ content })), isMulti: false });
+    faultOf({ ...emptySketch, content, options: texts.map((content) => ({ content })) });
   t.equal(faultOf(emptySketch), "content");
   t.equal(of(" ", "a", "b"), "content");
   t.equal(of("Which?", "a", " "), "options");
   t.equal(of("Which?", "a", "b".repeat(10_001)), "long");
   t.equal(of("Which?", "a", "", "b"), undefined);
+  const many = Array.from({ length: 21 }, (_, at) => ({ content: String(at) }));
+  const rows: [Partial<Sketch>, ReturnType<typeof faultOf>][] = [
+    [{ kind: "words", options: [] }, undefined],
+    [{ kind: "rank", options: many }, "many"],
+    [{ options: many }, undefined],
+    [{ kind: "quiz" }, "options"],
+    [{ kind: "quiz", options: many.slice(0, 2) }, "correct"],
+    [{ kind: "quiz", options: [{ content: " ", correct: true }, ...many.slice(0, 2)] }, "correct"],
+    [{ kind: "quiz", options: [{ content: "a", correct: true }, ...many.slice(0, 2)] }, undefined],
+    [{ kind: "text", settings: { text: { length: 501 } } }, "range"],
+    [{ kind: "text", settings: { text: { length: 0.5 } } }, "range"],
+    [{ kind: "scale", settings: { text: { length: 501 } } }, undefined],
+  ];
+  for (const [changes, fault] of rows) {
+    t.equal(
+      faultOf({ ...emptySketch, content: "Which?", ...changes }),
+      fault,
+      JSON.stringify(changes),
+    );
+  }
 });
 
 void t.test("what a sketch sends", async (t) => {
-  const sketch = {
+  const sketch: Sketch = {
+    ...emptySketch,
     content: " Which? ",
     options: [{ content: "b " }, { content: " " }, { id: "a", content: "a" }],
     isMulti: true,
@@ -121,6 +160,25 @@ void t.test("what a sketch sends", async (t) => {
       { content: "b", order: 0 },
       { id: "a", content: "a", order: 1 },
     ],
+  });
+  const sent = (kind: Sketch["kind"], settings: Sketch["settings"] = emptySketch.settings) => {
+    const { content: _, ...rest } = contentOf({ ...sketch, kind, settings });
+    return rest;
+  };
+  t.strictSame(sent("words"), {
+    poll_type: "words",
+    options: [],
+    settings: { answers: 3, length: 25 },
+  });
+  t.strictSame(sent("scale", { scale: { min: 0, max: 10, min_label: " low ", max_label: " " } }), {
+    poll_type: "scale",
+    options: [],
+    settings: { min: 0, max: 10, min_label: "low", max_label: null },
+  });
+  t.match(sent("quiz", { quiz: {} }), {
+    poll_type: "quiz",
+    options: [{ correct: false }, { correct: false }],
+    settings: { seconds: null },
   });
 });
 
@@ -139,8 +197,161 @@ void t.test("what a sketch changes", async (t) => {
   });
 });
 
+void t.test("what a sketch changes in a quiz", async (t) => {
+  const quiz = poll(1, {
+    poll_type: "quiz",
+    settings: { seconds: 30 },
+    options: ["a", "b"].map((id, order) => ({ id, content: id, order, correct: id === "a" })),
+  });
+  const sketch = sketchOf(quiz);
+  t.equal(changesOf(quiz, sketch), undefined);
+  t.strictSame(changesOf(quiz, { ...sketch, settings: { quiz: {} } }), {
+    settings: { seconds: null },
+  });
+  const other = [sketch.options[0]!, { ...sketch.options[1]!, correct: true }];
+  t.match(changesOf(quiz, { ...sketch, options: other })?.options, [
+    { id: "a", correct: true },
+    { id: "b", correct: true },
+  ]);
+  const copy = contentOf(copyOf(quiz));
+  t.strictSame(
+    copy.options.map((option) => "id" in option),
+    [false, false],
+    "a copy is new",
+  );
+  t.match(copy, { content: quiz.content, poll_type: "quiz", settings: { seconds: 30 } });
+  const same = readSketch(JSON.parse(JSON.stringify(copyOf(quiz))));
+  t.strictSame(same, copyOf(quiz), "a draft survives a reload");
+});
+
+void t.test("results of words, texts, scales and rankings", async (t) => {
+  const words = poll(1, {
+    poll_type: "words",
+    options: [],
+    answers: ["Tea"],
+    results: {
+      people: 3,
+      words: [
+        { text: "Café", count: 2 },
+        { text: "tea", count: 1, hidden: true },
+      ],
+    },
+  });
+  t.strictSame(wordsOf(words), [{ key: "CAFE", text: "Café", count: 2 }]);
+  t.strictSame(ownIn(words), { options: [], answers: ["Tea"], value: undefined });
+  t.strictSame(ownIn(words, { answers: [] }).answers, [], "a withdrawal shows at once");
+  const texts = poll(1, {
+    poll_type: "text",
+    results: {
+      people: 2,
+      answers: [
+        { id: "1", text: "New", at: timeOf(2) },
+        { id: "2", text: "Held", at: timeOf(1), user: "u", held: true },
+      ],
+    },
+  });
+  t.match(
+    textsOf(texts, () => "Ada"),
+    [
+      { key: "2", name: "Ada", isHeld: true },
+      { key: "1", name: undefined, isHeld: false },
+    ],
+  );
+  t.match(shownTextsOf(texts), [{ key: "1", name: undefined }]);
+  t.equal(
+    textsOf(words, () => undefined),
+    undefined,
+    "words are no texts",
+  );
+  const scale = poll(1, {
+    poll_type: "scale",
+    settings: { min: 0, max: 2 },
+    results: { people: 2, counts: { "2": 2 }, average: 2 },
+  });
+  t.strictSame(scaleOf(scale), {
+    counts: [0, 0, 2].map((count, value) => ({ value, count })),
+    average: 2,
+  });
+  t.equal(scaleOf(poll(1, { poll_type: "scale" })), undefined, "not for all");
+  const options = ["a", "b", "c"].map((id) => ({ id, content: id }));
+  t.strictSame(
+    rankedOf(options, { c: 5, b: 5 }).map(({ id, place }) => [id, place]),
+    [
+      ["b", 1],
+      ["c", 1],
+      ["a", 3],
+    ],
+  );
+});
+
+void t.test("what a report says about polls", async (t) => {
+  const exported = {
+    ...{ id: "p", room: "Stage", content: "Which?", state: "closed", timestamp: timeOf(1) },
+    options: [
+      { id: "a", content: "A", votes: 1 },
+      { id: "b", content: "B", votes: 2 },
+      { id: "c", content: null, votes: 3 },
+    ],
+  };
+  const lines = (summary?: Parameters<typeof reportedPoll>[0]["summary"]) => {
+    const { options, texts, average } = reportedPoll({ ...exported, ...(summary && { summary }) });
+    return { lines: options.map(({ content, votes }) => `${content} ${votes}`), texts, average };
+  };
+  const at = timeOf(1);
+  t.match(lines(), { lines: ["A 1", "B 2"], texts: [] }, "a deleted option is left out");
+  t.match(lines({ people: 2, scores: { b: 3 } }).lines, ["B 3", "A 0"]);
+  t.match(lines({ people: 2, counts: { "10": 1, "9": 1 }, average: 9.5 }), {
+    lines: ["9 1", "10 1"],
+    average: 9.5,
+  });
+  const words = [
+    { text: "ink", count: 2 },
+    { text: "rude", count: 2, hidden: true },
+  ];
+  t.strictSame(lines({ people: 2, words }).lines, ["ink 2"]);
+  const answers = [
+    { id: "1", text: "Shown", at },
+    { id: "2", text: "Held", at, held: true },
+    { id: "3", text: "Hidden", at, hidden: true },
+  ];
+  t.strictSame(lines({ people: 2, answers }).texts, ["Shown"], "what managers hid stays out");
+});
+
+void t.test("a cloud keeps its order and fits", async (t) => {
+  const words = (...texts: string[]) =>
+    texts.map((text, at) => ({ key: text, text, count: 10 - at }));
+  const before = arranged(words("a", "b", "c", "d"), []);
+  t.strictSame(before, ["d", "b", "a", "c"], "the most frequent ones are in the middle");
+  const after = arranged(words("c", "e", "a", "b"), before);
+  t.strictSame(
+    after.filter((it) => it !== "e"),
+    ["b", "a", "c"],
+    "words keep their order",
+  );
+  const box = { width: 800, height: 400 };
+  const many = words(...Array.from({ length: 100 }, (_, at) => `word-${at}`));
+  const long = words("w".repeat(40), "\u6f22".repeat(40));
+  for (const [name, list] of [
+    ["few", words("a", "b")],
+    ["many", many.map((word, at) => ({ ...word, count: at + 1 }))],
+    ["long", long],
+    ["equal", many.map((word) => ({ ...word, count: 1 }))],
+  ] as const) {
+    const sizes = [...sizesOf(list, box).values()].map(({ size }) => size);
+    t.ok(Math.min(...sizes) >= 15, `${name}: legible`);
+    t.ok(Math.max(...sizes) <= 200, `${name}: not too large`);
+  }
+  t.strictSame([...sizesOf([], box)], [], "nothing yet");
+  t.ok(sizesOf(long, { width: 300 }).get("w".repeat(40))!.size < 20, "no word is cut off");
+});
+
 void t.test("what was kept of a sketch may be anything", async (t) => {
-  const kept = { content: "Which?", options: [{ content: "a" }, { content: "" }], isMulti: true };
+  const kept = {
+    ...emptySketch,
+    content: "Which?",
+    options: [{ content: "a" }, { content: "" }],
+    isMulti: true,
+  };
   t.strictSame(readSketch(kept), kept);
   for (const value of [
     null,
@@ -154,8 +365,8 @@ void t.test("what was kept of a sketch may be anything", async (t) => {
     t.equal(readSketch(value), undefined, JSON.stringify(value));
   }
   const odd = [{ id: "x", content: "a" }, { content: "b" }, { content: 1 }];
-  t.strictSame(readSketch({ content: "", options: odd }), {
-    content: "",
+  t.strictSame(readSketch({ kind: "none", settings: 7, content: "", options: odd }), {
+    ...emptySketch,
     options: [{ content: "a" }, { content: "b" }],
     isMulti: false,
   });
@@ -209,11 +420,11 @@ void t.test("a vote shows before the server has confirmed it", async (t) => {
     );
   t.match(after(1, true), { voted: true, score: 4 });
   t.match(after(2, false), { voted: false, score: 2 });
-  // The confirmation came first: it counts once.
+  // The server's confirmation arrived first, so the vote counts only once.
   t.match(after(2, true), { voted: true, score: 3 });
 });
 
-/** A session as the id, the room or `-`, the speakers, and the hours when it begins and ends. */
+/** Parses a session: its id, its room or `-`, its speakers, and the hours when it begins and ends. */
 const sessionIn = (text: string) => {
   const [id, room, speakers = "", from, to] = text.split(" ");
   const at = (hour = "") => new Date(Date.UTC(2027, 0, 31, Number(hour))).toISOString();
@@ -241,14 +452,14 @@ void t.test("what overlaps in the program", async (t) => {
   t.equal(double.id, "ada", "it says who");
 });
 
-// What the stage of a room shows, by a clock of the test.
+// The stage of a room over time, according to the test's clock.
 
 const HALL = "hall";
 const noon = Date.parse("2027-03-01T12:00:00Z");
 const at = (minute: number) => new Date(noon + minute * 60_000).toISOString();
 
-/** A stagesSession of the hall. Times are minutes after noon. */
-const stagesSession = (id: string, start: number, end: number, more: Partial<SentSession> = {}) =>
+/** Returns a session in the hall. Times are in minutes after noon. */
+const hallSession = (id: string, start: number, end: number, more: Partial<SentSession> = {}) =>
   ({
     id,
     room_id: HALL,
@@ -260,9 +471,13 @@ const stagesSession = (id: string, start: number, end: number, more: Partial<Sen
   }) as SentSession;
 
 const programOf = (...sessions: SentSession[]) =>
-  ({ sessions, byId: new Map(sessions.map((it) => [it.id, it])) }) as unknown as Board;
+  ({
+    sessions,
+    byId: new Map(sessions.map((it) => [it.id, it])),
+    overrun: 30 * 60_000,
+  }) as unknown as Board;
 
-/** The stage of the hall, as an open page has it. */
+/** Opens the stage of the hall, as a page would. */
 function stageOf(t: Test, ...sessions: SentSession[]) {
   const board = writable<Board | undefined>(programOf(...sessions));
   const clock = writable(noon);
@@ -270,7 +485,7 @@ function stageOf(t: Test, ...sessions: SentSession[]) {
   t.teardown(stages.subscribe(() => {}));
   return {
     change: (...sessions: SentSession[]) => board.set(programOf(...sessions)),
-    /** What it shows at a minute: the stagesSession that is on, or `+` and the one that runs over. */
+    /** Returns what the stage shows at a minute: the current session, or `+` and the session that runs over. */
     at(minute: number) {
       clock.set(noon + minute * 60_000);
       const { now, overrun } = get(stages).get(HALL) ?? {};
@@ -281,27 +496,27 @@ function stageOf(t: Test, ...sessions: SentSession[]) {
 
 void t.test("a stream goes on after the end of its session", async (t) => {
   const recording = { url: "https://video.example.org/1", duration: null };
-  const a = stagesSession("a", 0, 10);
-  /** What is shown at some minutes: nothing, a session, or `+` and one that runs over. */
+  const a = hallSession("a", 0, 10);
+  /** The expected content at some minutes: nothing, a session, or `+` and a session that runs over. */
   const rows: [name: string, sessions: SentSession[], shown: Record<string, string>][] = [
     [
       "until the next one begins",
-      [a, stagesSession("b", 25, 30)],
+      [a, hallSession("b", 25, 30)],
       { "-1": "", 0: "a", 10: "+a", 24: "+a", 25: "b", 30: "+b" },
     ],
     [
       "for half an hour at most",
-      [a, stagesSession("b", 90, 95)],
+      [a, hallSession("b", 90, 95)],
       { 39: "+a", 40: "", 89: "", 90: "b" },
     ],
     [
       "but an earlier one that is still on has the stage",
-      [stagesSession("a", 0, 60), stagesSession("b", 10, 20)],
+      [hallSession("a", 0, 60), hallSession("b", 10, 20)],
       { 15: "b", 20: "a", 60: "+a" },
     ],
-    ["until its recording is there", [stagesSession("a", 0, 10, { recording })], { 11: "" }],
-    ["in its own room", [a, stagesSession("b", 0, 20, { room_id: "attic" })], { 11: "+a" }],
-    ["not as a draft", [stagesSession("a", 0, 10, { state: "draft" })], { 11: "" }],
+    ["until its recording is there", [hallSession("a", 0, 10, { recording })], { 11: "" }],
+    ["in its own room", [a, hallSession("b", 0, 20, { room_id: "attic" })], { 11: "+a" }],
+    ["not as a draft", [hallSession("a", 0, 10, { state: "draft" })], { 11: "" }],
   ];
   for (const [name, sessions, shown] of rows) {
     const stage = stageOf(t, ...sessions);
@@ -313,17 +528,17 @@ void t.test("a stream goes on after the end of its session", async (t) => {
 });
 
 void t.test("a host ends it", async (t) => {
-  const stage = stageOf(t, stagesSession("a", 0, 10));
+  const stage = stageOf(t, hallSession("a", 0, 10));
   t.equal(stage.at(5), "a");
-  stage.change(stagesSession("a", 0, 4));
+  stage.change(hallSession("a", 0, 4, { overrun: "ended" }));
   t.equal(stage.at(5), "", "while it is on");
-  stage.change(stagesSession("a", 0, 10));
+  stage.change(hallSession("a", 0, 10));
   t.equal(stage.at(6), "a", "and takes that back");
   t.equal(stage.at(12), "+a");
-  stage.change(stagesSession("a", 0, 11));
+  stage.change(hallSession("a", 0, 11, { overrun: "ended" }));
   t.equal(stage.at(12), "", "while it runs over");
-  stage.change(stagesSession("a", 0, 11), stagesSession("b", 60, 70));
-  t.equal(stage.at(13), "", "and changes something else");
+  stage.change(hallSession("a", 0, 11, { overrun: "held" }), hallSession("b", 12, 70));
+  t.equal(stage.at(13), "a", "or holds it");
   stage.change();
   t.equal(stage.at(13), "", "or deletes it");
 });
@@ -451,7 +666,7 @@ void t.test("a plot", async (t) => {
 void t.test("polling, only while it is wanted", async (t) => {
   mock.timers.enable({ apis: ["setTimeout"] });
   t.teardown(() => mock.timers.reset());
-  /** Lets time pass, in milliseconds, and everything happen that is due. */
+  /** Advances the time by a duration, in milliseconds, and runs everything that is due. */
   const pass = async (duration: number) => {
     for (let i = 0; i < duration; i++) {
       await setImmediate();
@@ -495,15 +710,15 @@ void t.test("the server has the same reactions", async (t) => {
   t.strictSame(reactions, known);
 });
 
-/** Reactions in a hall, with the commands and pushes of its client. */
+/** Starts reactions in a hall, and records the client's commands and pushes. */
 function start(t: Test) {
-  // However long a test takes, nothing fades but by `tick`.
+  // However long a test takes, reactions fade only on `tick`.
   mock.timers.enable({ apis: ["setTimeout"] });
   t.teardown(() => mock.timers.reset());
   const pushes = new EventEmitter();
   const sent: unknown[] = [];
   const client = {
-    /** Why a command is refused. */
+    /** The error with which commands are refused; undefined to accept them. */
     refusal: undefined as Error | undefined,
     async call(name: string, payload: object) {
       sent.push([name, payload]);
@@ -543,7 +758,7 @@ void t.test("an own reaction shows at once, and once", async (t) => {
   t.strictSame(floating(), ["👏"]);
   t.ok(get(hall.resting).has("👏"));
   await reacting;
-  // The server would not count it yet.
+  // The server would not count this reaction yet.
   await hall.react("👏");
   t.strictSame(sent, [["room.react", { room: "hall", reaction: "👏" }]]);
   push({ "👏": 3 });
@@ -582,4 +797,72 @@ void t.test("nothing comes after the end", async (t) => {
   hall.close();
   push({ "👏": 1 });
   t.strictSame(floating(), []);
+});
+
+void t.test("a day as a table of times and rooms", (t) => {
+  const attic = { room_id: "attic" };
+  /** The expected rows: a cell per room with its sessions and, if it covers more, how many rows. */
+  const rows: [name: string, sessions: SentSession[], rooms: unknown[], cells: string[]][] = [
+    [
+      "rooms have the order of the event",
+      [hallSession("a", 0, 10), hallSession("b", 0, 10, attic)],
+      ["attic", HALL],
+      ["b a"],
+    ],
+    [
+      "a session covers the starts until its end",
+      [hallSession("a", 0, 30), hallSession("b", 10, 20, attic), hallSession("c", 30, 40)],
+      ["attic", HALL],
+      ["- a*2", "b .", "- c"],
+    ],
+    [
+      "sessions that overlap in a room share a cell",
+      [hallSession("a", 0, 20), hallSession("b", 10, 40), hallSession("c", 30, 50, attic)],
+      ["attic", HALL],
+      ["- ab*3", "- .", "c ."],
+    ],
+    [
+      "rooms that one does not see are one column",
+      [hallSession("a", 0, 20), hallSession("b", 0, 20, { room_id: null })].concat(
+        hallSession("c", 10, 20, { room_id: "vault" }),
+      ),
+      [HALL, null],
+      ["a*2 bc*2", ". ."],
+    ],
+    ["a session without a length", [hallSession("a", 0, 0)], [HALL], ["a"]],
+  ];
+  for (const [name, sessions, rooms, cells] of rows) {
+    const [day] = daysOf(sessions, "UTC");
+    const grid = gridOf(day!, ["attic", HALL, "empty"]);
+    t.same(grid.rooms, rooms, name);
+    const shown = grid.rows.map((row) =>
+      row.cells
+        .map((cell) => {
+          if (!cell) return ".";
+          const ids = cell.sessions.map(({ id }) => id).join("") || "-";
+          return cell.span > 1 ? `${ids}*${cell.span}` : ids;
+        })
+        .join(" "),
+    );
+    t.same(shown, cells, name);
+  }
+  t.end();
+});
+
+void t.test("only a language that does not go without saying is named", (t) => {
+  const rows: [locale: string | null, languages: string[], named: string[]][] = [
+    ["en", ["en", "en-US", ""], []],
+    ["en", ["en", "de"], ["de"]],
+    ["de", ["en", "en"], ["en", "en"]],
+    [null, ["en", "en", "de"], ["de"]],
+    [null, ["", ""], []],
+  ];
+  for (const [locale, languages, named] of rows) {
+    const sessions = languages.map((language, i) => hallSession(`${i}`, 0, 10, { language }));
+    const usual = usualLanguage(sessions, locale);
+    const shown = sessions.filter((it) => isUnusual(it, usual)).map(({ language }) => language);
+    t.same(shown, named, `${locale}: ${languages.join()}`);
+  }
+  t.same([...hueShifts(["a", "b", "c"]).values()], [0, 120, 240]);
+  t.end();
 });

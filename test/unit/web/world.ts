@@ -6,7 +6,7 @@ import type { Server } from "../../support/server.js";
 
 let count = 0;
 
-/** Creates a world for one test on a server that others share. */
+/** Creates a world for one test, on a server shared by several tests. */
 export async function newWorld(t: Test, { baseUrl, store }: Server) {
   const world = `demo-${++count}`;
   const key = keyOf(world);
@@ -20,7 +20,7 @@ export async function newWorld(t: Test, { baseUrl, store }: Server) {
     key,
     rooms: store.rooms,
     tokenFor,
-    /** The session of a page, which is connected. */
+    /** Opens the session of a page, and waits until it is connected. */
     open: async (uid: string, traits?: string[]): Promise<Session> => {
       const session = new Session({ baseUrl, world, identity: { token: tokenFor(uid, traits) } });
       t.teardown(() => session.close());

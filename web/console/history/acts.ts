@@ -1,9 +1,7 @@
-import type { components } from "../../../client/api.js";
 import { t, type Key } from "../../i18n/index.js";
+import type { Entry } from "../../state/history.js";
 
-type Entry = components["schemas"]["AuditEntry"];
-
-/** What entries are about: the beginnings of their types. */
+/** The kinds of entries: the prefixes of their types. */
 export const kinds = [
   "world",
   "room",
@@ -15,6 +13,7 @@ export const kinds = [
   "chat",
   "question",
   "poll",
+  "report",
   "webhook",
   "token",
   "results",
@@ -41,6 +40,10 @@ const known: Readonly<Record<string, Key>> = {
   "speaker.updated": "history.speakerUpdated",
   "speaker.deleted": "history.speakerDeleted",
   "chat.deleted": "history.messageDeleted",
+  "chat.approved": "history.messageApproved",
+  "chat.rejected": "history.messageRejected",
+  "report.created": "history.reported",
+  "report.resolved": "history.reportResolved",
   "question.updated": "history.questionUpdated",
   "question.deleted": "history.questionDeleted",
   "poll.created": "history.pollCreated",
@@ -53,6 +56,9 @@ const known: Readonly<Record<string, Key>> = {
   "invite.created": "history.inviteCreated",
   "invite.ended": "history.inviteEnded",
   "kiosk.created": "history.kioskCreated",
+  "mail.queued": "history.mailQueued",
+  "passkey.created": "history.passkeyCreated",
+  "passkey.deleted": "history.passkeyDeleted",
   "results.exported": "history.resultsExported",
 };
 
@@ -63,7 +69,7 @@ const moderated: Readonly<Record<string, Key>> = {
   "": "history.userReactivated",
 };
 
-/** What was done, in words; a type without words is shown as it is. */
+/** Describes an entry's action. Types without a translation are shown unchanged. */
 export function actOf({ type, changes }: Entry): string {
   const after = changes.find(({ field }) => field === "state")?.after;
   const key =

@@ -3,7 +3,7 @@ import { currentLocale, type Key, t } from "../../i18n/index.js";
 import { timeText } from "../../lib/times.js";
 import { titleOf } from "../roles/groups.js";
 
-// What the fields of a record are called, in forms and in the history.
+// The labels of a record's fields, in forms and in the history.
 
 type Names = Readonly<Record<string, Key>>;
 
@@ -15,6 +15,8 @@ export const worldFields: Names = {
   "config.connection_limit": "world.limit",
   "config.theme": "world.theme",
   "config.links": "world.links",
+  "config.mail": "console.mail",
+  "config.contact": "mail.contact",
   "config.profile_fields": "world.profileFields",
   "config.iframe_blockers": "world.frames",
   "config.trait_badges_map": "world.badges",
@@ -39,20 +41,20 @@ export const sessionFields: Names = {
   state: "cprogram.state",
 };
 
-/** The name of a field; the field itself without one. */
+/** Returns a field's label, or the field itself if it has none. */
 export const fieldName = (names: Names, field: string): string =>
   Object.hasOwn(names, field) ? t(names[field]!) : field.replace(/^config\./, "");
 
 type Change = components["schemas"]["AuditEntry"]["changes"][number];
 
-/** A change in words. Without values, only that something changed is kept. */
+/** A change as text. Without values, the entry states only that the field has changed. */
 export interface Changed {
   readonly field: string;
   readonly name: string;
   readonly values: readonly [before: string, after: string] | undefined;
 }
 
-/** Fields by the beginnings of the types of entries. */
+/** Field labels, by the prefixes of entry types. */
 const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
   world: {
     ...worldFields,
@@ -61,6 +63,8 @@ const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
     "config.JWT_secrets": "console.keys",
     "config.oidc": "console.providers",
     "config.attendance": "results.attendance",
+    "config.blocked_words": "reports.words",
+    "config.overrun_minutes": "cprogram.overrun",
   },
   room: {
     name: "rooms.name",
@@ -86,6 +90,8 @@ const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
     state: "people.status",
     is_pinned: "hall.onScreen",
     poll_type: "program.kind",
+    answers: "history.pollAnswers",
+    settings: "history.pollSettings",
   },
   user: { state: "people.status", profile: "attend.profile", traits: "console.roles" },
   webhook: {
@@ -97,7 +103,7 @@ const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
   },
 };
 
-/** What the states of records are called. */
+/** The labels of record states. */
 const states: Readonly<Record<string, Key>> = {
   draft: "polls.draft",
   open: "polls.isOpen",
@@ -107,15 +113,37 @@ const states: Readonly<Record<string, Key>> = {
   public: "cprogram.public",
   mod_queue: "questions.waiting",
   visible: "announcing.active",
+  hidden: "history.hidden",
+  shown: "history.shown",
   silenced: "people.silenced",
   banned: "people.banned",
 };
 
-/** The changes of an entry. Objects of settings and of rules are taken apart. */
-export function changedIn(type: string, changes: readonly Change[]): Changed[] {
+/** Returns the name of a record that an entry keeps, for records that do not exist any more. */
+export function nameIn(changes: readonly Change[]): string | undefined {
+  const change = changes.find(({ field }) => field === "title" || field === "name");
+  const name = change?.after ?? change?.before;
+  return typeof name === "string" ? name : undefined;
+}
+
+/**
+ * Returns an entry's changes. Settings and rules are split into their parts.
+ * @param roomOf returns a room's name, or undefined if there is none with this id.
+ */
+export function changedIn(
+  type: string,
+  changes: readonly Change[],
+  roomOf: (id: string) => string | undefined,
+): Changed[] {
   const names = fields[type.split(".")[0]!] ?? {};
   return changes.flatMap(({ field, before, after }) => {
     const isRules = field === "permission_config";
+    if (field === "room_id") {
+      const [from, to] = [before, after].map((id) =>
+        typeof id === "string" ? (roomOf(id) ?? id) : id,
+      );
+      return changed(field, fieldName(names, field), from, to);
+    }
     if (!isRules && field !== "config") {
       return changed(field, fieldName(names, field), before, after);
     }
@@ -137,7 +165,7 @@ export function changedIn(type: string, changes: readonly Change[]): Changed[] {
 
 function changed(field: string, name: string, before: unknown, after: unknown): Changed {
   const isKept = (before ?? after ?? undefined) !== undefined;
-  const isState = field === "state";
+  const isState = field === "state" || field === "answers";
   const values = [shown(before, isState), shown(after, isState)] as const;
   return { field, name, values: isKept ? values : undefined };
 }

@@ -4,7 +4,7 @@ import type { Foyer, Versioned, World } from "../../../client/index.js";
 export type Provider = components["schemas"]["SignInProvider"];
 export type Issuer = components["schemas"]["TokenIssuer"];
 
-/** The most that a world may have. */
+/** Maximum number of providers per world. */
 export const MAX_PROVIDERS = 5;
 
 interface Config {
@@ -12,15 +12,15 @@ interface Config {
   JWT_issuers?: readonly Issuer[];
 }
 
-/** The providers by which people sign in, and the issuers whose tokens count. */
+/** Returns the sign-in providers, and the issuers whose tokens are accepted. */
 export function signInOf({ config }: World) {
   const { oidc = [], JWT_issuers = [] } = config as Config;
   return { providers: oidc, issuers: JWT_issuers };
 }
 
 /**
- * Replaces the providers. Keys and issuers, which are not sent, stay.
- * @throws {FoyerError} 412 if the world was changed since it was read.
+ * Replaces the providers. Keys and issuers are not sent, and stay unchanged.
+ * @throws {FoyerError} 412 if the world has changed since it was read.
  */
 export function writeProviders(
   api: Pick<Foyer, "updateWorld">,
@@ -34,7 +34,7 @@ export function writeProviders(
   return api.updateWorld(changes, { ifMatch: etag });
 }
 
-/** An id for a provider by its name: what an address may hold. */
+/** Derives a URL-safe id for a provider from its name. */
 export const idOf = (name: string): string =>
   name
     .normalize("NFD")
@@ -44,7 +44,10 @@ export const idOf = (name: string): string =>
     .join("-")
     .slice(0, 50);
 
-/** The messages about one entry of a list, by its fields. @param path such as `config.oidc.0`. */
+/**
+ * Returns the messages about one entry of a list, by field.
+ * @param path the entry's path, such as `config.oidc.0`.
+ */
 export const problemsAt = (
   path: string,
   fields: Readonly<Record<string, readonly string[]>>,

@@ -7,7 +7,7 @@ import {
   type PermissionKey,
 } from "../../state/rules.js";
 
-/** Keys that belong together. */
+/** A titled group of related keys. */
 export interface Group {
   readonly title: Key;
   readonly keys: readonly string[];
@@ -29,6 +29,9 @@ const known: readonly Group[] = [
       "question.vote",
       "poll.read",
       "poll.vote",
+      "call.join",
+      "call.speak",
+      "session.rate",
     ],
   },
   {
@@ -38,6 +41,8 @@ const known: readonly Group[] = [
       "question.moderate",
       "poll.manage",
       "poll.results",
+      "call.moderate",
+      "call.recordings",
       "room.viewers",
       "user.manage",
       "room.announce",
@@ -47,7 +52,7 @@ const known: readonly Group[] = [
   },
 ];
 
-/** All keys of the server, and a world's own keys. */
+/** Returns all built-in keys in groups, followed by a group for the world's custom keys. */
 export function groupsOf(world: PermissionConfig): readonly Group[] {
   const shown = new Set(known.flatMap(({ keys }) => keys));
   const run = permissionKeys.filter((key) => !shown.has(key));
@@ -62,14 +67,17 @@ export function groupsOf(world: PermissionConfig): readonly Group[] {
 export const isKnownKey = (key: string): key is PermissionKey =>
   (permissionKeys as readonly string[]).includes(key);
 
-/** What a key permits, in words; an unknown key is shown as it is. */
+/** Returns a readable title for a key. Unknown keys are returned unchanged. */
 export function titleOf(key: string): string {
   if (!isKnownKey(key)) return key;
   const titles: Readonly<Record<string, string>> = permissionTitles[key];
   return titles[currentLanguage()] ?? permissionTitles[key].en;
 }
 
-/** The keys that a room may have rules of its own for, and the room's own keys. */
+/**
+ * Returns the groups of the keys that a room can override and of all other keys that the room
+ * already has rules for.
+ */
 export const groupsOfRoom = (room: PermissionConfig): readonly Group[] =>
   groupsOf(room)
     .map(({ title, keys }) => ({

@@ -1,38 +1,38 @@
 import { get, writable } from "svelte/store";
 
-/** How near to an edge of the window a drag scrolls, in pixels; and how far at once. */
+/** Distance from the window's edge within which a drag scrolls, and the scroll step, in pixels. */
 const EDGE = 60;
 const SCROLL = 12;
 
-/** Where a row would be dropped: before or behind another one. */
+/** Drop position: before or after another row. */
 export interface Target {
   id: string;
   side: "before" | "behind";
 }
 
 /**
- * Drags the rows of a list by the pointer: the children of the list that have
- * `data-row`, the id. Nothing moves before the drop but a line that shows where.
+ * Drag-and-drop reordering by pointer for a list whose children carry their id in `data-row`. Rows
+ * stay in position until the drop; a line shows the target.
  */
 export class Dragging {
-  /** The row that is dragged; undefined if none is. */
+  /** Id of the dragged row, or undefined if no row is dragged. */
   readonly id = writable<string | undefined>();
   readonly target = writable<Target | undefined>();
   #list: HTMLElement | undefined;
   readonly #ondrop: (id: string, to: number) => void;
 
-  /** @param ondrop receives the new position of a row, from 0. */
+  /** @param ondrop receives a row's id and its new position, from 0. */
   constructor(ondrop: (id: string, to: number) => void) {
     this.#ondrop = ondrop;
   }
 
-  /** An action for the list. */
+  /** Svelte action for the list element. */
   list = (element: HTMLElement) => {
     this.#list = element;
     return { destroy: () => this.#end() };
   };
 
-  /** Begins a drag, on `pointerdown` of a handle. */
+  /** Starts a drag on a handle's `pointerdown`. */
   grab(event: PointerEvent, id: string): void {
     if (event.button !== 0 || get(this.id) !== undefined) return;
     event.preventDefault();

@@ -3,10 +3,10 @@ import { t } from "../../i18n/index.js";
 
 export type Webhook = components["schemas"]["Webhook"];
 
-/** The most that a world may have. */
+/** Maximum number of webhooks per world. */
 export const MAX_WEBHOOKS = 20;
 
-/** The kinds of changes that a form offers: the beginnings of their types. */
+/** Prefixes of the change types that the form offers. */
 export const kinds = [
   "world",
   "room",
@@ -20,8 +20,9 @@ export const kinds = [
 ] as const;
 
 /**
- * How a webhook is. `stopped`: the server disabled it, as its receiver took nothing for days or is
- * gone, and plans no further try; `off`: a person did, which leaves the time of the next try.
+ * A webhook's state. `stopped`: the server has disabled the webhook and plans no retry, because the
+ * receiver failed for days or is gone. `off`: a person has disabled the webhook; the time of the
+ * next attempt is kept.
  */
 export type HookState = "on" | "failing" | "stopped" | "off";
 
@@ -31,7 +32,10 @@ export function stateOf({ enabled, state }: Webhook): HookState {
   return fails && state.next_try_at === null ? "stopped" : "off";
 }
 
-/** Why a try failed, in a sentence. @param error the word of the server. */
+/**
+ * Returns a sentence that explains a failed delivery.
+ * @param error the server's error code.
+ */
 export function reasonOf(error: string | null): string {
   const status = /^status_(\d+)$/.exec(error ?? "")?.[1];
   if (status === "410") return t("webhooks.gone");

@@ -22,14 +22,14 @@ import { encodedText, NODES, sqlOn, types } from "../engine/postgres-sql.js";
 import { connect, connectToTables, upgrade, versionOf } from "../engine/postgres-upgrade.js";
 import { commit } from "../engine/transaction.js";
 
-/** About how many characters a batch has, and how many rows at most. */
+/** Maximum size of a batch, in (approximate) characters and in rows. */
 const BATCH_CHARACTERS = 2 * 1024 * 1024;
 const BATCH_ROWS = 1000;
-/** The number of rows in the first batch of a table, while their size is unknown. */
+/** Number of rows in a table's first batch, while the size of a row is still unknown. */
 const FIRST_ROWS = 50;
 
 const DIALECT: CopyDialect = {
-  // Not by an index, event for event.
+  // The addition keeps the planner from looking up events one by one in an index.
   eventId: "e.id + 0",
   isAlive: () => "TRUE",
   unlessErased: (column) => column,
@@ -49,14 +49,14 @@ function rowsOf(table: Table, world?: string): string {
 }
 
 /**
- * The rows of a database, as they are now. Servers may write meanwhile.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens a snapshot of a database's rows. Servers may write to the database concurrently.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function postgresSource(url: string): Promise<TableSource> {
   const client = await connectToTables(url);
   try {
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY");
-    // The first statement is the moment.
+    // PostgreSQL takes the snapshot at the transaction's first query.
     await client.query("SELECT 1 FROM worlds");
   } catch (error) {
     await end(client);
@@ -106,38 +106,39 @@ export async function postgresSource(url: string): Promise<TableSource> {
   };
 }
 
-/** About how many characters a row has. */
+/** Returns a row's approximate size, in characters. */
 const sizeOf = (row: Row): number =>
   row.reduce<number>((sum, value) => sum + (typeof value === "string" ? value.length : 8), 0);
 
 /**
- * A database without worlds. All rows come in one transaction. While it lasts, no
- * server may use the database.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens a database without worlds, to load all rows in one transaction. No server may use the
+ * database during that time.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function postgresTarget(url: string): Promise<TableTarget> {
   const client = await connect(url);
   const sql = sqlOn((query) => client.query(query));
   let begun = false;
 
-  /** Creates the tables if there are none, and begins the transaction. */
+  /** Creates the tables if they are missing, and begins the transaction. */
   async function begin(): Promise<Sql> {
     if (begun) return sql;
     await upgrade(client, { create: true, upgrade: false });
     await client.query("BEGIN");
     begun = true;
-    // No other process has written since isEmpty, and none does before the end.
+    // Keep other processes from writing until the transaction ends. The check below covers writes
+    // since `isEmpty`.
     await client.query("LOCK TABLE worlds IN EXCLUSIVE MODE");
     if (await hasRows()) {
       throw new Failure(`${addressOf(url)} is not empty`);
     }
-    // The logs come with the rows.
+    // The logs are loaded along with all other rows.
     await client.query("DELETE FROM log; DELETE FROM log_heads");
     return sql;
   }
 
   async function hasRows(): Promise<boolean> {
-    // The tables of the log do not count: they may name rows that are gone.
+    // Ignore the log tables, because they may name rows that are gone.
     const found = [...TABLES.map(({ name }) => name), "chat_remains"]
       .filter((name) => !/^(sequences|log|log_heads)$/.test(name))
       .map((name) => `EXISTS (SELECT 1 FROM ${name})`);
@@ -170,14 +171,14 @@ export async function postgresTarget(url: string): Promise<TableTarget> {
       await commit(client);
     },
 
-    // Without a commit, the server undoes everything.
+    // Without a commit, the database server rolls everything back.
     close: () => end(client),
 
     refusals: /^23/,
     explain,
   });
 
-  /** No sequence gives a number that is there. */
+  /** Advances each sequence past the highest existing number. */
   async function passSequences(): Promise<void> {
     const all = await sql.all<{ name: string; column: string }>(
       `SELECT relname::text AS name, attname::text AS column
@@ -203,7 +204,7 @@ const HELD = [
   "cluster",
 ];
 
-/** The indexes that this version has, without the indexes of keys. */
+/** The indexes in this version of the schema, excluding primary-key indexes. */
 const INDEXES = new Set<string>();
 const steps = [baseline, ...migrations].map(forPostgres).join("\n");
 for (const [, step, name] of steps.matchAll(/(CREATE|DROP) (?:UNIQUE )?INDEX (\w+)/g)) {
@@ -217,7 +218,8 @@ const SELECT_INDEXES = `SELECT c.relname::text AS name, i.indisvalid AND i.indis
 
 /**
  * Opens a database for a check.
- * @throws {StoreError} `unusable` if it cannot be reached, or is of another Foyer.
+ * @throws {StoreError} `unusable` if the database is unreachable, or belongs to another version of
+ * Foyer.
  */
 export async function inspectedPostgres(url: string): Promise<InspectedDatabase> {
   const client = await connectToTables(url);
@@ -233,22 +235,22 @@ export async function inspectedPostgres(url: string): Promise<InspectedDatabase>
       await query({ text: "COMMIT" });
       return found;
     },
-    // PostgreSQL checks every reference itself.
+    // PostgreSQL enforces every reference itself.
     dangling: async () => [],
     close: () => end(client),
   };
 }
 
-/** Tables that cannot be read, and indexes that do not work. */
+/** Lists unreadable tables, and indexes that are invalid or missing. */
 async function damageIn(sql: Sql): Promise<string[]> {
   const damage: string[] = [];
   for (const table of HELD) {
     try {
-      // Every value of every row, wherever it is stored.
+      // Forces a read of every value in every row, including out-of-line storage.
       await sql.value(`SELECT count(md5(t::text)) FROM ${table} AS t`);
     } catch (error) {
       const { code = "", message } = error as Error & { code?: string };
-      // Errors of files and of what is in them.
+      // These codes are system and internal errors, such as unreadable or corrupted files.
       if (!/^(58|XX)/.test(code)) throw error;
       damage.push(`the table ${table} cannot be read: ${message}`);
     }

@@ -1,4 +1,4 @@
-import type { Delivery } from "../../../contract/chat-store.js";
+import type { ChatDelivery } from "../../../contract/chat-store.js";
 import {
   type AnyDomain,
   type BoundAll,
@@ -14,7 +14,7 @@ import { MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
 import type { Log } from "../log/postgres-log.js";
 import type { Database } from "./postgres-database.js";
 
-/** The methods of all domains. Each write is a transaction of its world. */
+/** Binds the methods of all domains. Each write is a transaction on one world. */
 export function boundDomains(db: Database): BoundAll<typeof domains> {
   const reading: Reading = {
     ...db.sql,
@@ -46,7 +46,7 @@ export function boundDomains(db: Database): BoundAll<typeof domains> {
   ) as unknown as BoundAll<typeof domains>;
 }
 
-/** What this engine writes in its own way, inside a write of a domain. */
+/** The engine-specific parts of writes. */
 const ownWrites = (sql: Sql, log: Log): EngineWrites => ({
   appendEvent: (...args) => appendEvent(sql, log, ...args),
 });
@@ -54,7 +54,10 @@ const ownWrites = (sql: Sql, log: Log): EngineWrites => ({
 const CLEAR_AUDIT = `UPDATE log SET audit = NULL, changes = NULL
   WHERE world_id = $1 AND audit IS NOT NULL`;
 
-/** The log as a domain sees it. A transaction has the lock of one world. */
+/**
+ * Creates the log for a domain's writes. The writes may append only to the log of `world`, because
+ * a transaction locks a single world.
+ */
 export function logOf(world: string, sql: Sql, log: Log): DomainLog {
   const within = (other: string) => {
     if (other !== world) throw new Error(`A write of ${world} names ${other}.`);
@@ -75,10 +78,13 @@ export function logOf(world: string, sql: Sql, log: Log): DomainLog {
   };
 }
 
-// One statement each, as crowds post at once: the way to the server and back takes longer than the
-// work there.
+// Each event is stored with a single statement, because crowds post concurrently and the round trip
+// to the database server takes longer than the server's work.
 
-/** @param seen a part that writes what a message changes beside its channel. */
+/**
+ * Builds the statement that stores an event.
+ * @param seen a CTE that updates rows in addition to the event's row and the channel's row.
+ */
 const posting = (seen = "", appeared = "'{}'::text[]") => `WITH event AS (
     INSERT INTO chat_events (world_id, channel, type, sender, timestamp, replaces, deleted, content, id, tag, author)
     VALUES ($1, $2::bigint, $3::bigint, $4, $5::bigint, $6::bigint, $7::bigint, $8, $9::bigint, $10::bigint, $11)),
@@ -91,12 +97,12 @@ const posting = (seen = "", appeared = "'{}'::text[]") => `WITH event AS (
 
 const OTHER = posting();
 
-/** The sender leaves the unread list of a room. */
+/** Removes the sender from a room's unread list. */
 const IN_ROOM = posting(`unlisted AS (
   UPDATE chat_readers SET listed = NULL
   WHERE world_id = $1 AND user_id = $4 AND channel = $2::bigint AND listed IS NOT NULL),`);
 
-/** A direct channel appears again to users who had hidden it. */
+/** Makes a direct channel reappear for users who had hidden it. */
 const IN_DIRECT = posting(
   `shown AS (
     UPDATE chat_members SET hidden = 0
@@ -109,7 +115,7 @@ export async function appendEvent(
   sql: Sql,
   log: Log,
   ...[world, channel, event, notified = []]: Parameters<EngineWrites["appendEvent"]>
-): Promise<Delivery> {
+): Promise<ChatDelivery> {
   const { type, sender, content, replaces = null, deleted = 0 } = event;
   const { number, direct } = channel;
   const text = type !== MESSAGE ? OTHER : direct === null ? IN_ROOM : IN_DIRECT;

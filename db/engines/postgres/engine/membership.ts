@@ -7,32 +7,37 @@ import { clientOf, cut, end, open } from "./pg-client.js";
 import { NODES } from "./postgres-sql.js";
 import { expectVersion, read, write } from "./postgres-upgrade.js";
 
-/** The settings that all nodes of one database must share. */
-export interface Membership {
-  /** Names what carries their events. */
+/** The settings that all nodes on one database must share. */
+export interface ServerMembership {
+  /** Identifies the bus that carries the nodes' events. */
   events: string;
-  /** Names where the bytes of their files are. */
+  /** Identifies the store that holds the bytes of the nodes' files. */
   files: string;
 }
 
-/** How long a node waits until the lock of a killed node is free, and how often it asks. */
+/**
+ * How long a joining node waits for PostgreSQL to release a killed node's lock, and how often the
+ * joining node retries.
+ */
 const JOIN_TIMEOUT_MS = 3000;
 const JOIN_RETRY_MS = 200;
 
 /**
- * Takes part as a node that serves. It does so as long as the connection lasts: the lock
- * goes with it, however this process ends. Who comes first decides what all have in common.
- * This Foyer knows the tables then, and they stay: an upgrade needs the lock alone.
- * @throws {StoreError} `unusable` if others serve who have not the same in common.
+ * Joins as a serving node for as long as the connection lasts. PostgreSQL releases the node's lock
+ * even if this process crashes. The first node to join decides the shared settings. Joining also
+ * verifies the schema version, which cannot change while a node serves, because an upgrade needs
+ * the lock exclusively.
+ * @throws {StoreError} `unusable` if the serving nodes have different settings.
  */
-export async function join(client: Client, membership: Membership): Promise<void> {
+export async function join(client: Client, membership: ServerMembership): Promise<void> {
   const deadline = performance.now() + JOIN_TIMEOUT_MS;
   for (;;) {
     if (await isFirst(client)) {
       await expectVersion(client);
       await write(client, "events", membership.events);
       await write(client, "files", membership.files);
-      // This one keeps it while the other one is given up, so no other process comes in between.
+      // Acquire the shared lock before releasing the exclusive lock, so that no other process can
+      // acquire the exclusive lock in between.
       await client.query(`SELECT pg_advisory_lock_shared(${NODES})`);
       await client.query(`SELECT pg_advisory_unlock(${NODES})`);
       return;
@@ -54,10 +59,10 @@ async function isFirst(client: Client): Promise<boolean> {
   return rows[0]!.free;
 }
 
-/** Why a node may not serve together with those that do; undefined if it may. */
+/** Explains why a node may not serve along with the current nodes. Returns undefined if the node may serve. */
 async function difference(
   client: Client,
-  { events, files }: Membership,
+  { events, files }: ServerMembership,
 ): Promise<string | undefined> {
   const others = { events: await read(client, "events"), files: await read(client, "files") };
   if (others.events !== events) {
@@ -77,37 +82,40 @@ async function difference(
 
 const SHARED = "valkey:";
 
-/** What {@link Membership.events} says of a Valkey. */
+/** Returns the value of {@link ServerMembership.events} for a Valkey server. */
 export const sharedEvents = (identity: string): string => SHARED + identity;
 
 const isShared = (events: string) => events.startsWith(SHARED);
 
-/** The interval of heartbeats through the database, in both directions. */
+/** The interval between heartbeats to the database. */
 const HEARTBEAT_MS = 500;
 
-/** After how many heartbeats without an answer the connection counts as lost. */
+/** Number of missed heartbeats after which the connection counts as lost. */
 const MAX_MISSED_HEARTBEATS = 2;
 
-/** How long a new connection may take until it is prepared. */
+/** Timeout for opening and preparing a new connection. */
 const OPEN_TIMEOUT_MS = 6000;
 
-/** The pause before the next attempt to connect. */
+/** Delay before the next connection attempt. */
 const RECONNECT_PAUSE_MS = 300;
 
 interface LinkEvents {
-  /** Prepares each new connection. If it throws, the link stays down and tries again. */
+  /**
+   * Prepares each new connection. If `prepare` fails, the connection is dropped; a link that was
+   * already up then reconnects.
+   */
   prepare: (client: pg.Client) => Promise<void>;
   up: () => void;
   down: (cause: unknown) => void;
 }
 
-/** A connection whose heartbeat shows whether the database can be reached. */
-export class Link {
+/** A connection whose heartbeat detects whether the database is reachable. */
+export class MonitoredConnection {
   readonly #config: pg.ClientConfig;
   readonly #events: LinkEvents;
   #client: pg.Client | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** For how many intervals the present heartbeat has had no answer; undefined if none does. */
+  /** Number of intervals since the pending heartbeat was sent; undefined if no heartbeat is in flight. */
   #missed: number | undefined;
   #closed = false;
 
@@ -120,13 +128,13 @@ export class Link {
     return this.#client !== undefined;
   }
 
-  /** Uses the connection. @throws an error if it is lost. */
+  /** Runs a function on the connection. @throws an error if the connection is lost. */
   async with<T>(use: (client: pg.Client) => Promise<T>): Promise<T> {
     if (!this.#client) throw new Error("Connection ended.");
     return use(this.#client);
   }
 
-  /** Connects. @throws the errors of pg or {@link LinkEvents.prepare}. */
+  /** Connects. @throws any error from pg or from {@link LinkEvents.prepare}. */
   async open(): Promise<void> {
     const client = clientOf(this.#config);
     const lost = (error?: Error) => this.#lose(client, error);
@@ -160,7 +168,7 @@ export class Link {
     if (client) await end(client);
   }
 
-  /** Counts heartbeats and not time, as this process may have been busy or stopped itself. */
+  /** Counts intervals rather than elapsed time, because this process itself may have been busy or suspended. */
   #heartbeat(client: pg.Client): void {
     if (this.#missed !== undefined) {
       if (++this.#missed >= MAX_MISSED_HEARTBEATS) {

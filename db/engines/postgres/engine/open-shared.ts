@@ -14,13 +14,12 @@ import { clientOf, configOf, end, open, refusal } from "./pg-client.js";
 import { Database } from "./postgres-database.js";
 import { connect, hasTablesOf, upgrade, versionOf } from "./postgres-upgrade.js";
 
-/** The options that select the engines of a process on PostgreSQL. */
 type SharedOptions = EngineOptions & {
   database: DatabaseOptions;
   onFault: OnFault;
 };
 
-/** A bus, and the name of its carrier; undefined for a process that is no node. */
+/** A bus and the bus's identity. The identity is undefined if the process does not join as a node. */
 interface Carrier {
   bus: Bus;
   identity?: string;
@@ -28,12 +27,12 @@ interface Carrier {
 
 /**
  * Opens engines that several machines share. A server joins as a node.
- * @throws {StoreError} `unusable`, with one line for the operator.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export const openShared = (options: SharedOptions): Promise<Engines> =>
   openOn(options, (db) => openBus(db, options));
 
-/** The same with a given bus, but without a look at whether other nodes share it. */
+/** Like {@link openShared}, but with a given bus and without checking that all nodes share this bus. */
 export const openSharedWith = (bus: Bus, options: SharedOptions): Promise<Engines> =>
   openOn(options, async () => ({ bus }));
 
@@ -68,14 +67,14 @@ async function openOn(
       bus,
       log: store.log,
       onFault,
-      // A lost connection is logged already.
+      // Do not warn while the connection is lost, because the loss has already been logged.
       onUnread: (error) => {
         if (db.isUp) warn?.(`The log cannot be read: ${messageOf(error)}`);
       },
     });
-    // After the store, as work under way publishes.
+    // Close the events after the store, because writes in flight still publish their hints.
     opened.unshift(events);
-    // A command ends soon, and needs no cache.
+    // Commands are short-lived and do not need a cache.
     if (serves) db.follow(events);
     const files = await openFiles(dataDir, bucket);
     opened.push(files);
@@ -101,7 +100,7 @@ async function openOn(
 
 const messageOf = (error: unknown) => (error as Error).message;
 
-/** The bus of a process. A command beside the servers needs none. */
+/** Opens a process's bus. A command that runs alongside the servers does not need a shared bus. */
 async function openBus(
   db: Database,
   { valkeyUrl, serves = true, worker, warn, onFault }: SharedOptions,
@@ -119,7 +118,7 @@ async function openBus(
   return { bus, identity: worker?.group ?? bus.process };
 }
 
-/** Whether Foyer has stored something in a database. */
+/** Whether a database contains Foyer's tables. */
 export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
   try {
     const client = clientOf({ ...configOf(url), query_timeout: 10_000 });
@@ -135,8 +134,9 @@ export async function hasTables({ url }: DatabaseOptions): Promise<boolean> {
 }
 
 /**
- * Which version the tables have, and which one this Foyer works with.
- * @throws {StoreError} `unusable` if there are none.
+ * Returns a database's schema version, and the latest version, which this version of Foyer
+ * requires.
+ * @throws {StoreError} `unusable` if the database contains none of Foyer's tables.
  */
 export const versionsIn = (database: DatabaseOptions) =>
   using(database, async (client) => {
@@ -148,8 +148,8 @@ export const versionsIn = (database: DatabaseOptions) =>
   });
 
 /**
- * Upgrades the tables, if they are older.
- * @throws {StoreError} `unusable` if there are none, or nodes still serve.
+ * Upgrades the tables if an earlier version of Foyer created them.
+ * @throws {StoreError} `unusable` if there are no tables, or nodes are still serving.
  */
 export const upgradeTables = (database: DatabaseOptions, log: (line: string) => void) =>
   using(database, (client) => upgrade(client, { create: false, upgrade: true, log }));

@@ -2,16 +2,16 @@ import pg from "pg";
 import { addressOf } from "../../../choice.js";
 import { StoreError, type StoreProblem } from "../../../contract/store.js";
 
-/** How long a connection of a server may take until it is open. */
+/** Timeout for opening a server process's connection to the database. */
 const CONNECT_TIMEOUT_MS = 1500;
 
-/** After how many milliseconds of silence the other side has to prove that it is there. */
+/** Idle time before the first TCP keepalive probe, in milliseconds. */
 const KEEPALIVE = 5000;
 
-/** How long the end of a connection may take. */
+/** Timeout for closing a connection gracefully. */
 export const END_TIMEOUT_MS = 1500;
 
-/** How connections of Foyer are made. @param timeout how long one may take, in milliseconds. */
+/** Returns the configuration for Foyer's connections. @param timeout for opening a connection, in milliseconds. */
 export const configOf = (url: string, timeout = CONNECT_TIMEOUT_MS): pg.ClientConfig => ({
   connectionString: withStrictTls(url),
   application_name: "foyer",
@@ -20,7 +20,10 @@ export const configOf = (url: string, timeout = CONNECT_TIMEOUT_MS): pg.ClientCo
   connectionTimeoutMillis: timeout,
 });
 
-/** pg takes these modes for the strictest one, too, and warns that it will not always. */
+/**
+ * Replaces the TLS modes that pg currently treats as `verify-full` with `verify-full`, because pg
+ * warns that the meaning of these modes will change.
+ */
 function withStrictTls(url: string): string {
   const address = new URL(url);
   const { searchParams } = address;
@@ -32,7 +35,7 @@ function withStrictTls(url: string): string {
   return address.href;
 }
 
-/** A connection that is not open yet. An error that nothing waits for does not end the process. */
+/** Creates a connection without opening it. An `error` event on the connection does not end the process. */
 export function clientOf(config: pg.ClientConfig): pg.Client {
   const client = new pg.Client(config);
   client.on("error", () => {});
@@ -40,13 +43,13 @@ export function clientOf(config: pg.ClientConfig): pg.Client {
 }
 
 /**
- * A statement on which pg gives up after some milliseconds, by default the timeout of its
- * connection. The types of pg know the option for connections only.
+ * Creates a statement with a timeout in milliseconds, which defaults to the connection's timeout.
+ * pg's types declare this option only for connections.
  */
-export const limited = (text: string, query_timeout?: number): pg.QueryConfig =>
+export const withQueryTimeout = (text: string, query_timeout?: number): pg.QueryConfig =>
   ({ text, query_timeout }) as pg.QueryConfig;
 
-/** Opens a connection. @throws {StoreError} for every failure, with one line. */
+/** Opens a connection. @throws {StoreError} for every failure, with a one-line message. */
 export async function open(client: pg.Client): Promise<void> {
   try {
     await client.connect();
@@ -55,7 +58,10 @@ export async function open(client: pg.Client): Promise<void> {
   }
 }
 
-/** The error about a connection that did not come to be, as with a certificate that is not trusted. */
+/**
+ * Returns the error for a connection that could not be established, for example because the
+ * server's certificate is not trusted.
+ */
 export function notConnected(error: unknown): StoreError {
   return new StoreError(storeErrorOf(error)?.problem ?? "unusable", lineOf(error));
 }
@@ -65,14 +71,14 @@ export function lineOf(error: unknown): string {
   return (message || code || "no answer").replace(/\s+/g, " ");
 }
 
-/** Ends a connection in order. A database that does not answer does not hold that up. */
+/** Ends a connection gracefully, or forcibly if the database does not respond in time. */
 export async function end(client: pg.Client): Promise<void> {
   const timer = setTimeout(() => cut(client), END_TIMEOUT_MS);
   await client.end().catch(() => {});
   clearTimeout(timer);
 }
 
-/** Ends a connection without waiting for the other side. Pending requests fail. */
+/** Ends a connection without waiting for the database. Pending requests fail. */
 export function cut(client: pg.Client): void {
   const { connection } = client as unknown as {
     connection: { stream: { destroy(error?: Error): void } };
@@ -81,33 +87,36 @@ export function cut(client: pg.Client): void {
   connection.stream.destroy();
 }
 
-/** The problems that PostgreSQL reports, by the beginning of their code (its manual, appendix A). */
+/** Maps PostgreSQL error codes, by prefix, to problems (see appendix A of the PostgreSQL manual). */
 const problems: readonly (readonly [code: string, problem: StoreProblem])[] = [
-  // The connection, its rights, and what it may have.
+  // Connections, permissions and resource limits.
   ["08", "unusable"],
   ["28", "unusable"],
   ["3D000", "unusable"],
   ["42501", "unusable"],
   ["53100", "full"],
   ["53", "unusable"],
-  // It stops, has stopped, or starts.
+  // Canceled statements, and servers that are stopping, starting or read-only.
   ["57014", "busy"],
   ["57P", "unusable"],
   ["25006", "unusable"],
   ["25P03", "unusable"],
-  // Locks, and transactions that got in each other's way.
+  // Lock timeouts, deadlocks and other transaction conflicts.
   ["55P03", "busy"],
   ["40", "busy"],
-  // Its disk.
+  // System and internal errors, such as a failing disk.
   ["58", "unusable"],
   ["XX", "unusable"],
 ];
 
-/** The errors of pg about a lost connection, or one that the pool cannot give. */
+/** Matches pg errors about a lost connection, or about a connection that the pool cannot provide. */
 const LOST =
   /connection (terminated|error|ended)|not queryable|client was closed|pool after calling end|server conn|timeout expired|query read timeout/i;
 
-/** The {@link StoreError} for an error of PostgreSQL or of its connection; undefined if the error is a bug of Foyer. */
+/**
+ * Converts an error from PostgreSQL or from the connection to a {@link StoreError}. Returns
+ * undefined if the error is a bug in Foyer.
+ */
 export function storeErrorOf(error: unknown): StoreError | undefined {
   if (error instanceof StoreError) return error;
   const { code = "", message } = error as Error & { code?: string };
@@ -122,7 +131,7 @@ export function explain(error: unknown): never {
   throw storeErrorOf(error) ?? error;
 }
 
-/** The error about a database that cannot be used, with one line without its password. */
+/** Returns a one-line error for an unusable database. The message omits the password in the URL. */
 export function refusal(url: string, error: unknown): StoreError {
   const fault = storeErrorOf(error);
   if (!fault) throw error;

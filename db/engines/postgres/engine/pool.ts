@@ -1,37 +1,37 @@
 import pg from "pg";
 import type { PoolHealth } from "../../../contract/engines.js";
 import { StoreError } from "../../../contract/store.js";
-import { cut, END_TIMEOUT_MS, explain, limited, notConnected } from "./pg-client.js";
+import { cut, END_TIMEOUT_MS, explain, withQueryTimeout, notConnected } from "./pg-client.js";
 
-/** How long a request waits for a connection. */
+/** Timeout for acquiring a connection. */
 const ACQUIRE_TIMEOUT_MS = 2000;
 
-/** How long PostgreSQL may work on a statement, and wait for a lock in it. */
+/** PostgreSQL's time limits for a statement, and for each wait for a lock. */
 const STATEMENT_TIMEOUT_MS = 30_000;
 const LOCK_TIMEOUT = 8000;
 
 /**
- * The time that the limits of PostgreSQL leave for the network. PostgreSQL keeps its
- * own limits, so an answer that is later than that never comes: the connection is dead.
+ * Time that the network may add to PostgreSQL's limits. PostgreSQL enforces its limits itself, so a
+ * connection that has returned no result by then is dead.
  */
 const MARGIN_MS = 2000;
 
-/** How long answers may take, in milliseconds. Then the connection is given up. */
+/** Timeouts for results, in milliseconds. When a timeout expires, the connection is dropped. */
 export const DEADLINES = {
   statement: STATEMENT_TIMEOUT_MS + MARGIN_MS,
-  /** Of a statement that only waits for locks. */
+  /** Timeout for a statement that only waits for locks. */
   locks: (count: number) => count * LOCK_TIMEOUT + MARGIN_MS,
-  /** PostgreSQL has no limit for a commit, which waits for the disk and for standbys. */
+  /** Timeout for a commit, which waits for the disk and for standbys. PostgreSQL has no limit for commits. */
   commit: 15_000,
 };
 
-/** How long a statement may take that no transaction may contain. */
+/** Timeout for a statement that cannot run inside a transaction. */
 const ALONE_TIMEOUT_MS = 3_600_000;
 
-// A node that was stopped or cut off in a transaction must not keep the lock of a world for
-// long. Numbers without a unit are milliseconds, or seconds where TCP counts.
+// A node that is stopped or cut off during a transaction must not hold a world's lock for long.
+// Numbers without a unit are in milliseconds, or in seconds for the TCP settings.
 const SETTINGS = Object.entries({
-  // To compile a statement takes longer than to run any of these.
+  // JIT compilation takes longer than running any of these statements.
   jit: "off",
   statement_timeout: STATEMENT_TIMEOUT_MS,
   lock_timeout: LOCK_TIMEOUT,
@@ -43,11 +43,11 @@ const SETTINGS = Object.entries({
   .map(([name, value]) => `SET ${name} = '${value}'`)
   .join("; ");
 
-/** Gives a connection the limits of Foyer. */
+/** Applies Foyer's limits to a connection. */
 export const prepare = (client: pg.ClientBase): Promise<unknown> =>
-  client.query(limited(SETTINGS, MARGIN_MS));
+  client.query(withQueryTimeout(SETTINGS, MARGIN_MS));
 
-/** The connections of a process for its statements, and not the one with the heartbeat. */
+/** A process's connections for statements, excluding the connection for the heartbeat. */
 export class Pool {
   readonly #config: pg.ClientConfig;
   readonly #size: number;
@@ -56,8 +56,8 @@ export class Pool {
   #pool: pg.Pool;
 
   /**
-   * @param size the most connections.
-   * @param isUp whether the database can be reached. While it cannot, all fails at once.
+   * @param size the maximum number of connections.
+   * @param isUp whether the database is reachable. If not, every call fails immediately.
    */
   constructor(config: pg.ClientConfig, size: number, isUp: () => boolean) {
     this.#config = config;
@@ -66,15 +66,16 @@ export class Pool {
     this.#pool = this.#open();
   }
 
-  /** Runs one statement. @throws {StoreError} and errors of pg that show a bug of Foyer. */
+  /** Runs one statement. @throws {StoreError} and any pg error that indicates a bug in Foyer. */
   query(query: pg.QueryConfig): Promise<pg.QueryResult> {
     return this.with((client) => client.query(query));
   }
 
   /**
-   * Runs something on one connection. After a failure, the connection is closed, unless it is
-   * an expected answer: then only what it had begun is undone.
-   * @throws {StoreError} and the errors of `run`.
+   * Runs a function on one connection. After a `StoreError`, which is an expected failure, the
+   * transaction is rolled back and the connection is kept. After any other failure, the connection
+   * is closed.
+   * @throws {StoreError} and any error that `run` throws.
    */
   async with<T>(run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     this.#expectUp();
@@ -98,11 +99,11 @@ export class Pool {
     }
   }
 
-  /** Runs a statement that no transaction may contain, and that may take an hour. */
+  /** Runs a statement that cannot run inside a transaction and may take up to an hour. */
   alone(statement: string): Promise<void> {
     return this.with(async (client) => {
       await client.query(`SET statement_timeout = ${ALONE_TIMEOUT_MS}`);
-      await client.query(limited(statement, ALONE_TIMEOUT_MS + MARGIN_MS));
+      await client.query(withQueryTimeout(statement, ALONE_TIMEOUT_MS + MARGIN_MS));
       await prepare(client);
     });
   }
@@ -113,7 +114,7 @@ export class Pool {
     return { idle: idleCount, used, waiting: waitingCount };
   }
 
-  /** Gives up all connections at once, as their callers would wait long for an answer. */
+  /** Drops all connections immediately, because callers would otherwise wait for their results until a timeout. */
   drop(): void {
     const pool = this.#pool;
     this.#pool = this.#open();
@@ -122,7 +123,7 @@ export class Pool {
     void pool.end().catch(() => {});
   }
 
-  /** Closes all connections. @param isUp whether the database answers. */
+  /** Closes all connections. @param isUp whether the database is reachable. */
   async close(isUp: boolean): Promise<void> {
     if (!isUp) this.#cutAll();
     const timer = setTimeout(() => this.#cutAll(), END_TIMEOUT_MS);
@@ -150,10 +151,10 @@ export class Pool {
       allowExitOnIdle: true,
       ...onConnect(prepare),
     });
-    // An idle connection that breaks leaves the pool without help.
+    // The pool removes a broken idle connection by itself.
     pool.on("error", () => {});
     pool.on("connect", (client) => {
-      // Nor may one that breaks between two statements of a transaction end the process.
+      // A connection that breaks between two statements of a transaction must not end the process.
       client.on("error", () => {});
       this.#clients.add(client);
       client.once("end", () => this.#clients.delete(client));
@@ -162,7 +163,7 @@ export class Pool {
   }
 }
 
-/** Prepares the new connections of a pool, which waits for that. Its types do not say that it does. */
+/** Prepares a pool's new connections. pg awaits `onConnect`, although pg's types declare a `void` result. */
 const onConnect = (prepare: (client: pg.ClientBase) => Promise<unknown>) => ({
   onConnect: prepare as unknown as (client: pg.ClientBase) => void,
 });

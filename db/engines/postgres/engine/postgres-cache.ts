@@ -5,36 +5,37 @@ import { type Entry, INDEX } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";
 import { type Clock, detach, processClock } from "../../../runtime.js";
 
-/** The most worlds that are followed for what is cached of them. */
+/** Maximum number of worlds to follow for the sake of cached values. */
 const MAX_FOLLOWED = 1000;
 
-/** How long a world is followed after the last read of it. */
+/** Time for which a world is followed after it was last read. */
 const FOLLOW_IDLE_MS = 60_000;
 
-/** How often idle worlds are looked for, and how long a world stays at least. */
+/** The interval between checks for idle worlds, and the minimum time that a world stays followed. */
 const PATROL_INTERVAL_MS = 10_000;
 
 /**
- * For how long users are kept at most. Most logins of a known user append no
- * entry, so other nodes have an older `last_login`. It decides who is inactive, which takes far longer.
+ * Maximum age of cached users. Most logins of a known user append no entry, so other nodes have an
+ * outdated `last_login`. The outdated value is harmless, because a user counts as inactive only
+ * after a far longer time.
  */
 const USERS_KEPT_MS = 3_600_000;
 
-/** The worlds whose logs are followed for what is cached of them. */
+/** The worlds whose logs are followed for the sake of cached values. */
 class FollowedWorlds {
   readonly #events: LogEvents;
   readonly #clock: Clock;
   readonly #gaveUp: (world: string) => void;
   readonly #aged: () => void;
-  /** When the users that are kept were forgotten. */
+  /** The time at which the cached users were last evicted. */
   #renewed: number;
-  /** When each was read last, in that order. */
+  /** The time at which each followed world was last read, in chronological order. */
   readonly #read = new Map<string, number>();
   #stop = () => {};
 
   /**
-   * @param gaveUp gets each world that is not followed any more.
-   * @param aged is called each {@link USERS_KEPT_MS}.
+   * @param gaveUp called with each world that is no longer followed.
+   * @param aged called at intervals of {@link USERS_KEPT_MS}.
    */
   constructor(events: LogEvents, clock: Clock, gaveUp: (world: string) => void, aged: () => void) {
     this.#events = events;
@@ -43,23 +44,23 @@ class FollowedWorlds {
     this.#aged = aged;
     this.#renewed = clock.now();
     detach(events.follow(INDEX));
-    this.#giveUpLater();
+    this.#dropLater();
   }
 
-  /** Whether all changes of more than a second ago are known, and those to come will be. */
+  /** Whether this process knows all changes made more than a second ago, and will learn of all future changes. */
   isCurrent(world: string): boolean {
     if (!this.#events.isCurrent(world)) return false;
     if (world === INDEX) return true;
     return this.#read.delete(world) && this.#touch(world);
   }
 
-  /** Follows a world from now on, unless too many are read all the time. */
+  /** Starts to follow a world, unless too many other worlds were read recently. */
   follow(world: string): void {
     if (world === INDEX || this.#read.has(world)) return;
     if (this.#read.size >= MAX_FOLLOWED) {
       const [[oldest, time]] = this.#read as unknown as [[string, number]];
       if (this.#clock.now() - time < PATROL_INTERVAL_MS) return;
-      this.#giveUp(oldest);
+      this.#drop(oldest);
     }
     this.#touch(world);
     detach(this.#events.follow(world));
@@ -74,7 +75,7 @@ class FollowedWorlds {
     return true;
   }
 
-  #giveUpLater(): void {
+  #dropLater(): void {
     this.#stop = this.#clock.after(PATROL_INTERVAL_MS, () => {
       const now = this.#clock.now();
       const since = now - FOLLOW_IDLE_MS;
@@ -84,31 +85,35 @@ class FollowedWorlds {
       }
       for (const [world, time] of this.#read) {
         if (time > since) break;
-        this.#giveUp(world);
+        this.#drop(world);
       }
-      this.#giveUpLater();
+      this.#dropLater();
     });
   }
 
-  #giveUp(world: string): void {
+  #drop(world: string): void {
     this.#read.delete(world);
     this.#events.unfollow(world);
-    // Others may follow it still, or again, and entries may be missed in between.
+    // Evict the world's values. Something else may still follow the world, or follow it later, but
+    // the cache may miss entries in between.
     this.#gaveUp(world);
   }
 }
 
-/** How many scopes may have changed until all count as changed. */
+/** Number of changed scopes at which all scopes are treated as changed. */
 const MAX_STATES = 10_000;
 
 /**
- * The states of what is cached, as the entries of logs renew them. What an entry makes stale
- * together is a scope.
+ * Tracks the states of cached values, which change with log entries. A scope is a set of values
+ * that an entry invalidates together.
  */
 class ScopeStates implements Freshness {
   readonly #followed: Pick<FollowedWorlds, "isCurrent" | "follow">;
   readonly #caches: CachedReads<unknown>[] = [];
-  /** The state of scopes that changed since all were forgotten. A later state is another object. */
+  /**
+   * The states of the scopes that have changed since the last full invalidation. Each change
+   * creates a new object.
+   */
   readonly #states = new Map<string, object>();
   #all = {};
 
@@ -135,14 +140,14 @@ class ScopeStates implements Freshness {
     return cache;
   }
 
-  /** What was read of a scope is stale. A value with the scope as its key leaves the memory. */
+  /** Invalidates a scope's values. Immediately evicts the value whose key is the scope itself. */
   forget(scope: string): void {
     if (this.#states.size >= MAX_STATES) this.forgetAll();
     this.#states.set(scope, {});
     for (const cache of this.#caches) cache.delete(scope);
   }
 
-  /** Everything is stale, and leaves the memory. */
+  /** Invalidates and evicts all values. */
   forgetAll(): void {
     this.#states.clear();
     this.#all = {};
@@ -150,11 +155,11 @@ class ScopeStates implements Freshness {
   }
 }
 
-/** What is cached of a database. Nothing is, until it follows the logs. */
+/** A database's caches. They stay empty until the logs are followed. */
 export class Caches {
   readonly worlds: ScopeStates;
   readonly rooms: ScopeStates;
-  /** Users by {@link userKeyOf}, and their ids by their names. */
+  /** Users by {@link userKeyOf}, and user ids by name. */
   readonly users: ScopeStates;
   #followed: FollowedWorlds | undefined;
 
@@ -168,7 +173,7 @@ export class Caches {
     this.users = new ScopeStates(followed);
   }
 
-  /** Caches what is read from now on. @param events without other listeners so far. */
+  /** Starts caching reads. @param events must not have other listeners yet. */
   follow(events: LogEvents, clock: Clock = processClock): void {
     this.#followed = new FollowedWorlds(
       events,
@@ -179,16 +184,19 @@ export class Caches {
     events.subscribe((event) => this.#take(event));
   }
 
-  /** Forgets what is stale after an entry of the log of a world, or after its reset. */
+  /** Invalidates the values that an entry in a world's log affects, or that the world's reset affects. */
   forget(entry: Entry | { type: "world.reset"; world: string }): void {
     const { world, type } = entry;
     if (world === INDEX) this.worlds.forget(INDEX);
-    // Nothing about the user stays in memory, their names included.
+    // Nothing about an erased user may remain in memory, including the user's names.
     else if (type === "user.erased") this.users.forgetAll();
     else if ("user" in entry && type.startsWith("user.")) {
       this.users.forget(userKeyOf(world, entry.user));
     }
-    // It says nothing of users, and a crowd of them would be read again.
+    // What an invitation grants is cached with the users.
+    else if ("invitation" in entry) this.users.forget(userKeyOf(world, entry.invitation));
+    // Keep the cached users: the entry does not affect them, and reading a whole crowd again would
+    // be expensive.
     else if (type === "world.updated") this.#forgetRules(world);
     else if (type.startsWith("world.")) this.forgetWorld(world);
     else if (type.startsWith("room")) this.rooms.forget(world);
@@ -211,7 +219,7 @@ export class Caches {
 
   #forgetRules(world: string): void {
     this.worlds.forget(world);
-    // Rooms show the domain of their world, and lists depend on its rules.
+    // A room may use the world's domain, and lists of rooms depend on the world's rules.
     this.rooms.forget(world);
   }
 

@@ -6,16 +6,16 @@ import { StoreError } from "../../../contract/store.js";
 import type { Sql } from "../../../domains/domain.js";
 import { SearchQueue } from "../../../domains/searches.js";
 import type { MaintenanceLog } from "../../../erasure/erasure-job.js";
-import { INDEX, type Position } from "../../../log/entries.js";
+import { INDEX, type LogPosition } from "../../../log/entries.js";
 import type { LogEvents } from "../../../log/log-events.js";
 import { detach } from "../../../runtime.js";
-import { type Log, Noted, raiseLost, type Writer } from "../log/postgres-log.js";
-import { join, Link, type Membership } from "./membership.js";
+import { type Log, TransactionEffects, raiseLost, type EntryAuthor } from "../log/postgres-log.js";
+import { join, MonitoredConnection, type ServerMembership } from "./membership.js";
 import {
   clientOf,
   configOf,
   end,
-  limited,
+  withQueryTimeout,
   lineOf,
   open,
   refusal,
@@ -24,47 +24,47 @@ import {
 import { DEADLINES, Pool, prepare } from "./pool.js";
 import { Caches } from "./postgres-cache.js";
 import { sqlOn } from "./postgres-sql.js";
-import { upgrade, type UpgradeOptions } from "./postgres-upgrade.js";
-import { type Job, Lanes, transact, type WriteOptions } from "./transaction.js";
+import { upgrade, type SchemaUpgradeOptions } from "./postgres-upgrade.js";
+import { type Job, WriteQueues, transact, type TransactionOptions } from "./transaction.js";
 
-/** How many searches of a process run at once. Each keeps a CPU of the database busy. */
+/** Maximum number of concurrent searches per process. Each search keeps one of the database's CPUs busy. */
 const MAX_SEARCHES = 2;
 
-/** How long a statement of an upgrade may take. */
+/** Timeout for each statement in an upgrade. */
 const UPGRADE_TIMEOUT_MS = 3_600_000;
 
-/** A write, which touches nothing but the database. */
+/** A write, which must not have effects outside the database. */
 export type Write<T> = (sql: Sql, log: Log) => Promise<T>;
 
-interface OpenOptions extends UpgradeOptions {
-  /** The author of writes without one; the server by default. */
+interface OpenOptions extends SchemaUpgradeOptions {
+  /** The default author of writes; the server if omitted. */
   author?: Author;
-  /** Whether the audit is kept; true by default. */
+  /** Whether to record audit entries; true by default. */
   audits?: boolean | undefined;
-  /** Gets lines about erasures that fail. */
+  /** Receives messages about failed erasures. */
   maintenance?: MaintenanceLog | undefined;
 }
 
 /** A PostgreSQL database: its connections, its writes, and its caches. */
 export class Database {
-  /** The id of the installation, which all nodes have in common. */
+  /** The installation's id, which all nodes share. */
   readonly id: string;
   readonly caches = new Caches();
-  /** Called after each write of this process that has erased something. */
+  /** Called after each write in this process that erased something. */
   onErased: () => void = () => {};
-  /** The reads that look at every row of a world. */
+  /** The queue for reads that may scan all of a world's rows in a table. */
   readonly searches = new SearchQueue(MAX_SEARCHES);
-  /** Statements that each stand alone, and see all that is committed. */
+  /** Runs independent statements. Each statement sees everything that has been committed. */
   readonly sql: Sql;
-  readonly #link: Link;
+  readonly #link: MonitoredConnection;
   readonly #pool: Pool;
-  readonly #lanes: Lanes;
-  readonly #writing: WriteOptions;
-  #membership: Membership | undefined;
+  readonly #lanes: WriteQueues;
+  readonly #writing: TransactionOptions;
+  #membership: ServerMembership | undefined;
   #events: LogEvents | undefined;
   #closed = false;
   #wasLost = false;
-  /** Writes and snapshots under way. */
+  /** Writes and snapshots in flight. */
   readonly #working = new Set<Promise<unknown>>();
 
   private constructor(
@@ -72,16 +72,19 @@ export class Database {
     readonly url: string,
     config: pg.ClientConfig,
     size: number,
-    writing: WriteOptions,
+    writing: TransactionOptions,
     warn: (line: string) => void,
     readonly maintenanceLog: MaintenanceLog | undefined,
   ) {
     this.id = id;
     this.#writing = writing;
-    // Writes wait for the locks of their worlds, and reads must not wait for connections then.
-    this.#lanes = new Lanes(Math.ceil(size / 2), (world, batch) => this.#transact(world, batch));
+    // A write holds a connection while it waits for its world's lock, so half of the pool is
+    // reserved for reads.
+    this.#lanes = new WriteQueues(Math.ceil(size / 2), (world, batch) =>
+      this.#transact(world, batch),
+    );
     this.#pool = new Pool(config, size, () => this.isUp);
-    this.#link = new Link(config, {
+    this.#link = new MonitoredConnection(config, {
       prepare: async (client) => {
         await prepare(client);
         if (this.#membership) await join(client, this.#membership);
@@ -105,8 +108,10 @@ export class Database {
 
   /**
    * Connects, and creates or upgrades the tables.
-   * @param warn gets one line when the database is lost, and when it is back.
-   * @throws {StoreError} `unusable`, with one line for the operator, without the password.
+   * @param warn called with one line when the connection to the database is lost, and when it is
+   * restored.
+   * @throws {StoreError} `unusable`, with a one-line message for the operator. The message omits
+   * the password.
    */
   static async open(
     { url, pool }: DatabaseOptions,
@@ -132,11 +137,11 @@ export class Database {
   }
 
   /**
-   * Takes part as a node that serves.
-   * @throws {StoreError} `unusable` if it has not the same in common as the others.
+   * Joins as a serving node.
+   * @throws {StoreError} `unusable` if the other nodes have different settings.
    */
-  async join(membership: Membership, url: string): Promise<void> {
-    // The lock belongs to the connection of the link, and comes back with it.
+  async join(membership: ServerMembership, url: string): Promise<void> {
+    // The lock belongs to the link's connection, and is reacquired when the link reconnects.
     this.#membership = membership;
     try {
       await this.#link.with((client) => join(client, membership));
@@ -146,8 +151,9 @@ export class Database {
   }
 
   /**
-   * Takes the follower of this database's logs, before it has other listeners. From then on,
-   * it gets the entries written here, and reads of worlds, rooms and users are cached.
+   * Attaches the follower of this database's logs; must be called before the follower has other
+   * listeners. From then on, the follower receives the entries written here, and reads of worlds,
+   * rooms and users are cached.
    */
   follow(events: LogEvents): void {
     this.#events = events;
@@ -163,14 +169,14 @@ export class Database {
   }
 
   /**
-   * Several statements that see one moment.
-   * @param deadline how long each may take, in milliseconds.
+   * Runs several statements on one snapshot.
+   * @param deadline timeout for each statement, in milliseconds.
    */
   snapshot<T>(read: (sql: Sql) => Promise<T>, deadline = DEADLINES.statement): Promise<T> {
     return this.#work(() =>
       this.#pool.with(async (client) => {
         const within = (query: pg.QueryConfig): Promise<pg.QueryResult> =>
-          client.query({ ...query, ...limited(query.text, deadline) });
+          client.query({ ...query, ...withQueryTimeout(query.text, deadline) });
         const begin = "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY";
         await within({ text: begin });
         const result = await read(sqlOn(within));
@@ -180,43 +186,48 @@ export class Database {
     );
   }
 
-  /** Statements that are given up after some milliseconds, because their caller repeats them. */
+  /** Returns an {@link Sql} with a short timeout for callers that retry. @param deadline in milliseconds. */
   soon(deadline: number): Sql {
-    return sqlOn((query) => this.#pool.query({ ...query, ...limited(query.text, deadline) }));
+    return sqlOn((query) =>
+      this.#pool.query({ ...query, ...withQueryTimeout(query.text, deadline) }),
+    );
   }
 
   /**
-   * Runs a write of a world. Writes of one world come one after another, on all nodes, so
-   * this may read, decide, and write. Waiting writes gather in one transaction, and each
-   * succeeds or fails alone.
+   * Runs a write to a world. Writes to one world are serialized across all nodes, so a write may
+   * read, decide, and write. Waiting writes are batched into one transaction, but each write
+   * succeeds or fails independently.
    * @param by the author.
-   * @throws {StoreError} the error of `run`, or a problem of the store.
+   * @throws {StoreError} any error that `run` throws, or a problem with the store.
    */
   write<T>(world: string, run: Write<T>, by?: Author): Promise<T> {
     return this.#enqueue(world, run, { by, all: false });
   }
 
-  /** As {@link write}, one after another for all worlds: creates, imports or deletes a world, or changes its domain. */
+  /**
+   * Like {@link write}, but serialized across all worlds. Used to create, import or delete a world,
+   * or to change a world's domain.
+   */
   writeAll<T>(world: string, run: Write<T>, by?: Author): Promise<T> {
     return this.#enqueue(world, run, { by, all: true });
   }
 
-  /** Removes the dead versions of rows of tables. */
+  /** Removes dead row versions from tables. */
   vacuum(tables: readonly string[]): Promise<void> {
     return this.#pool.alone(`VACUUM ${tables.join(", ")}`);
   }
 
-  /** Rebuilds an index, so that it no longer holds values of dead rows. */
+  /** Rebuilds an index, so that it no longer holds values from dead rows. */
   reindex(index: string): Promise<void> {
     return this.#pool.alone(`REINDEX INDEX ${index}`);
   }
 
-  /** Resolves when the writes and snapshots under way are over. */
+  /** Resolves once the writes and snapshots in flight have settled. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working);
   }
 
-  /** Finishes the work under way, and closes all connections. */
+  /** Finishes the work in flight, then closes all connections. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -227,7 +238,7 @@ export class Database {
     await this.#pool.close(isUp);
   }
 
-  #enqueue<T>(world: string, run: Write<T>, how: { by: Writer; all: boolean }): Promise<T> {
+  #enqueue<T>(world: string, run: Write<T>, how: { by: EntryAuthor; all: boolean }): Promise<T> {
     return this.#work(
       () =>
         new Promise<T>((resolve, reject) => {
@@ -238,21 +249,22 @@ export class Database {
   }
 
   async #transact(world: string, jobs: readonly Job[]): Promise<void> {
-    const noted = new Noted();
+    const noted = new TransactionEffects();
     try {
       const { hints, settle } = await this.#pool.with((client) =>
         transact(client, world, jobs, this.#writing, noted),
       );
       if (noted.erased.size > 0) this.onErased();
       for (const { entry } of hints) this.caches.forget(entry);
-      const applied = hints.length > 0 ? this.#events?.took(hints) : undefined;
-      // The next writes of the world need not wait for it.
+      const applied = hints.length > 0 ? this.#events?.appended(hints) : undefined;
+      // Do not wait, so that the next writes to the world can proceed.
       if (applied) detach(applied.then(settle, settle));
       else settle();
     } catch (error) {
       const fault = storeErrorOf(error) ?? error;
       if (fault instanceof StoreError && fault.problem === "doubtful") {
-        // A caller that repeats the erasure may find it done.
+        // If the commit did succeed, a retry would find nothing left to erase and would not call
+        // `onErased`.
         if (noted.erased.size > 0) this.onErased();
         this.#doubts(world);
       }
@@ -260,17 +272,17 @@ export class Database {
     }
   }
 
-  /** A write of this process in a world is in doubt. */
+  /** Handles a write in this process that may or may not have been committed. */
   #doubts(world: string): void {
     for (const one of [world, INDEX]) {
       this.caches.forgetWorld(one);
-      this.#events?.look(one);
+      this.#events?.readNew(one);
     }
   }
 
-  /** The last entries that this process has seen. */
-  #seen(): ReadonlyMap<string, Position> {
-    return this.#events?.seen() ?? new Map<string, Position>();
+  /** Returns the last entries that this process has seen, by world. */
+  #seen(): ReadonlyMap<string, LogPosition> {
+    return this.#events?.seen() ?? new Map<string, LogPosition>();
   }
 
   #work<T>(run: () => Promise<T>): Promise<T> {

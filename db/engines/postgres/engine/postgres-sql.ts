@@ -15,9 +15,9 @@ function nameOf(text: string): string {
 }
 
 /**
- * Makes {@link Sql} of a function that runs a statement: on one connection, or each on any
- * connection of the pool. An array is for `= ANY($1)` and `unnest($1::text[])`. A statement is
- * prepared once on each connection.
+ * Creates an {@link Sql} from a function that runs a statement, either on a fixed connection or on
+ * any of the pool's connections. Array parameters are meant for `= ANY($1)` and
+ * `unnest($1::text[])`. Each statement is prepared once per connection.
  */
 export function sqlOn(run: Run): Sql {
   const query = (text: string, params: readonly unknown[] = []) =>
@@ -62,21 +62,22 @@ function insertionInto(table: string, names: readonly string[]): string {
     FROM unnest(${lists.join()}) WITH ORDINALITY AS row (${names.join()}, ordinal) ORDER BY ordinal`;
 }
 
-// PostgreSQL stores any character but U+0000. So the first six characters are written
-// as two each: one of U+0001 and U+0002, and one of U+0003 to U+0005. This keeps the
-// order of texts. As no character is both a first and a second one, a text contains another
-// exactly when its written form contains the other's.
+// PostgreSQL stores any character except U+0000. The characters U+0000 to U+0005 are therefore
+// encoded as two characters each: first U+0001 or U+0002, then U+0003, U+0004 or U+0005. The
+// encoding preserves the order of strings. No character can be in both positions, so a string
+// contains another string exactly when the encoded form of the first contains the encoded form of
+// the second.
 
 const CODES = ["13", "14", "15", "23", "24", "25"].map((digits) =>
   String.fromCharCode(...Array.from(digits, Number)),
 );
 
-/** A text as PostgreSQL can store it. */
+/** Encodes a string so that PostgreSQL can store it. */
 export const encodedText = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   text.replace(/[\0-\x05]/g, (char) => CODES[char.charCodeAt(0)]!);
 
-/** The text that was stored. */
+/** Decodes a stored string. */
 export const decodedText = (text: string): string =>
   // oxlint-disable-next-line no-control-regex
   text.replace(/[\x01\x02][\x03-\x05]/g, (code) => String.fromCharCode(CODES.indexOf(code)));
@@ -86,7 +87,7 @@ function encoded(value: unknown): unknown {
   return Array.isArray(value) ? value.map(encoded) : value;
 }
 
-/** The numbers of types in PostgreSQL (the table pg_type). */
+/** PostgreSQL type OIDs (see the system table `pg_type`). */
 const BIGINT = 20;
 const TEXT = 25;
 const NUMERIC = 1700;
@@ -106,21 +107,21 @@ export const types = {
   getTypeParser: (type: number, format: "text") => parsers.get(type) ?? parserOf(type, format),
 } as pg.CustomTypesConfig;
 
-// Advisory locks: PostgreSQL keeps them, and the processes agree on their numbers. The
-// first number is the purpose of a lock.
+// Advisory locks. PostgreSQL manages the locks, and all processes use the same lock numbers. The
+// first number identifies a lock's purpose.
 
-/** The word "Foye". The locks of transactions have the numbers from here. */
+/** The first lock number: "Foye" in ASCII. */
 const BASE = 0x466f7965;
 
-/** Writes of one world come one after another. */
+/** Serializes the writes to one world. */
 export const lockOfWorld = (world: string): string =>
   `SELECT pg_advisory_xact_lock(${BASE}, hashtext(${escapeLiteral(encodedText(world))}))`;
 
-/** Creating a world, deleting one, and changing its domain come one after another. */
+/** Serializes the creation and deletion of worlds and changes to their domains. */
 export const LOCK_OF_WORLDS = `SELECT pg_advisory_xact_lock(${BASE + 1}, 0)`;
 
-/** Upgrades come one after another. */
+/** Serializes upgrades. */
 export const LOCK_OF_UPGRADES = `SELECT pg_advisory_xact_lock(${BASE + 3}, 0)`;
 
-/** Each node that serves holds it together with the others, as long as its connection lasts. */
+/** The shared lock that each serving node holds as long as the node's connection lasts. */
 export const NODES = `${BASE + 4}, 0`;

@@ -13,26 +13,30 @@ import {
 import { clientOf, configOf, end, explain, open, refusal } from "./pg-client.js";
 import { LOCK_OF_UPGRADES, NODES } from "./postgres-sql.js";
 
-/** The oldest PostgreSQL with the features that Foyer uses. */
+/** The oldest PostgreSQL version that has the features Foyer uses. */
 const OLDEST_SERVER = 140_000;
 
-export interface UpgradeOptions {
-  /** Whether an empty database is filled; otherwise it must have been before. */
+export interface SchemaUpgradeOptions {
+  /** Whether to create the tables in an empty database. If false, the tables must already exist. */
   create: boolean;
-  /** Whether an older database is upgraded; true by default. Otherwise it is refused. */
+  /**
+   * Whether to upgrade a database with an outdated schema version; true by default. If false, an
+   * outdated database is rejected.
+   */
   upgrade?: boolean;
-  /** Gets one line about an upgrade. */
+  /** Receives a one-line message after an upgrade. */
   log?: ((line: string) => void) | undefined;
 }
 
 /**
- * Creates or upgrades the tables. Of several nodes that start together, one does.
- * @returns the id of the installation, which all nodes have in common.
- * @throws {StoreError} `unusable`, with the end of a line for the operator.
+ * Creates or upgrades the tables. If several nodes start simultaneously, only one node does so.
+ * @returns the installation's id, which all nodes share.
+ * @throws {StoreError} `unusable`, with a message that the caller completes with the database's
+ * address.
  */
 export async function upgrade(
   client: pg.Client,
-  { create, upgrade: mayUpgrade = true, log }: UpgradeOptions,
+  { create, upgrade: mayUpgrade = true, log }: SchemaUpgradeOptions,
 ): Promise<string> {
   await refuseServer(client);
   await client.query(`BEGIN; ${LOCK_OF_UPGRADES}`);
@@ -81,7 +85,7 @@ async function refuseServer(client: pg.Client): Promise<void> {
 export const hasTablesOf = async (client: pg.Client): Promise<boolean> =>
   (await versionOf(client)) > 0;
 
-/** The version of the tables; 0 if there are none. */
+/** Returns the schema version, or 0 if there are no tables. */
 export async function versionOf(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ found: string | null }>(
     "SELECT to_regclass('cluster') AS found",
@@ -92,7 +96,7 @@ export async function versionOf(client: pg.Client): Promise<number> {
 async function migrate(
   client: pg.Client,
   version: number,
-  log: UpgradeOptions["log"],
+  log: SchemaUpgradeOptions["log"],
 ): Promise<void> {
   const { rows } = await client.query<{ free: boolean }>(
     `SELECT pg_try_advisory_xact_lock(${NODES}) AS free`,
@@ -118,7 +122,7 @@ async function migrate(
   }
 }
 
-/** A value that the nodes have agreed on, by its name. */
+/** Reads a value shared by the nodes, by name. */
 export async function read(client: pg.Client, name: string): Promise<string | undefined> {
   const { rows } = await client.query<{ value: string }>(
     "SELECT value FROM cluster WHERE name = $1",
@@ -127,7 +131,7 @@ export async function read(client: pg.Client, name: string): Promise<string | un
   return rows[0]?.value;
 }
 
-/** Stores a value that the nodes agree on. */
+/** Stores a value shared by the nodes. */
 export async function write(client: pg.Client, name: string, value: string): Promise<void> {
   await client.query(
     "INSERT INTO cluster (name, value) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET value = excluded.value",
@@ -135,7 +139,7 @@ export async function write(client: pg.Client, name: string, value: string): Pro
   );
 }
 
-/** @throws {StoreError} `unusable` if another Foyer has upgraded the tables meanwhile. */
+/** @throws {StoreError} `unusable` if the tables do not have this Foyer's schema version. */
 export async function expectVersion(client: pg.Client): Promise<void> {
   const version = await versionOf(client);
   if (version !== latestVersion()) {
@@ -146,15 +150,15 @@ export async function expectVersion(client: pg.Client): Promise<void> {
   }
 }
 
-/** How long a connection may take. */
+/** Timeout for opening a connection. */
 const CONNECT_TIMEOUT_MS = 5000;
 
-/** How long an answer may take: an index of a large table takes minutes. */
+/** Timeout for a query. The timeout is long, because building an index on a large table takes minutes. */
 const EXCHANGE_TIMEOUT_MS = 3_600_000;
 
 /**
- * A connection for long work. It is of no pool, and the server has no limits for it.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens a connection for long-running work, outside any pool and without the server's time limits.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function connect(url: string): Promise<pg.Client> {
   const client = clientOf({
@@ -163,7 +167,7 @@ export async function connect(url: string): Promise<pg.Client> {
   });
   try {
     await open(client);
-    // The server may have limits for all others.
+    // The server's configuration may impose limits by default.
     await client.query("SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0");
     return client;
   } catch (error) {
@@ -173,8 +177,8 @@ export async function connect(url: string): Promise<pg.Client> {
 }
 
 /**
- * A connection to a database that has the tables of this Foyer.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens a connection to a database whose tables have this Foyer's schema version.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export async function connectToTables(url: string): Promise<pg.Client> {
   const client = await connect(url);

@@ -3,7 +3,7 @@ import type pg from "pg";
 import type { Author } from "../../../contract/author.js";
 import { StoreError } from "../../../contract/store.js";
 import type { Sql } from "../../../domains/domain.js";
-import { Draft } from "../../../log/draft.js";
+import { LogDraft } from "../../../log/draft.js";
 import { type Entry, type Hint, INDEX } from "../../../log/entries.js";
 import { detach } from "../../../runtime.js";
 import {
@@ -11,37 +11,40 @@ import {
   headOf,
   LOCKED_INDEX,
   Log,
-  Noted,
+  TransactionEffects,
   notingErasures,
   positionIn,
   storing,
-  type Writer,
+  type EntryAuthor,
 } from "../log/postgres-log.js";
-import { limited, storeErrorOf } from "./pg-client.js";
+import { withQueryTimeout, storeErrorOf } from "./pg-client.js";
 import { DEADLINES } from "./pool.js";
 import { LOCK_OF_WORLDS, lockOfWorld, sqlOn } from "./postgres-sql.js";
 
 export interface Job {
   readonly run: (sql: Sql, log: Log) => Promise<unknown>;
-  /** The author; undefined for the author of the store. */
-  readonly by: Writer;
-  /** Whether writes of all worlds have to wait for it. Then it runs alone. */
+  /** The author; undefined for the store's default author. */
+  readonly by: EntryAuthor;
+  /** Whether the job also needs {@link LOCK_OF_WORLDS}. If so, it runs in a transaction by itself. */
   readonly all: boolean;
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** A transaction that was committed, or in which everything failed. */
-export interface Done {
+/** A transaction that was committed, or in which every job failed. */
+export interface CommittedJobs {
   readonly hints: readonly Hint<Entry>[];
-  /** Gives each job its answer. */
+  /** Resolves or rejects each job. */
   readonly settle: () => void;
 }
 
-/** A statement that changes nothing. Any other may, such as a SAVEPOINT. */
+/** Matches statements that change nothing. Any other statement, such as SAVEPOINT, is assumed to change something. */
 const READS = /^\s*(?:SELECT|WITH)\b(?![^]*\b(?:INSERT|UPDATE|DELETE|MERGE)\b)/;
 
-/** Whether each statement may change something. There are few texts, as for preparing them. */
+/**
+ * Whether each statement may change something, by SQL text. The map stays small, because there are
+ * few distinct statements.
+ */
 const changing = new Map<string, boolean>();
 
 function mayChange(text: string): boolean {
@@ -50,28 +53,29 @@ function mayChange(text: string): boolean {
   return known;
 }
 
-/** What all writes of a store have in common. */
-export interface WriteOptions {
-  /** The author of jobs without one. */
+/** Options shared by all writes of a store. */
+export interface TransactionOptions {
+  /** The author of jobs that name no author. */
   readonly author: Author;
   readonly audits: boolean;
 }
 
 /**
- * Runs some writes of a world in one transaction, each of which succeeds or fails alone.
- * @param noted gets the notes of the jobs, also if the commit is doubtful.
- * @throws {StoreError} `doubtful` if the connection was lost during the commit, and errors
- *   of pg: then none of the jobs has an answer.
+ * Runs a world's writes in one transaction. Each write succeeds or fails independently.
+ * @param noted receives the effects of all jobs, even if the commit is doubtful.
+ * @throws {StoreError} `doubtful` if the connection is lost during the commit. Also throws errors
+ * from pg. In either case, no job has been settled.
  */
 export async function transact(
   client: pg.ClientBase,
   world: string,
   jobs: readonly Job[],
-  writing: WriteOptions,
-  noted: Noted,
-): Promise<Done> {
+  writing: TransactionOptions,
+  noted: TransactionEffects,
+): Promise<CommittedJobs> {
   const parts = { client, world, jobs, writing, noted };
-  // A savepoint takes a round trip, and few writes fail after they have changed something.
+  // First try without savepoints: each savepoint costs a round trip, and few writes fail after
+  // changing something.
   return (await attempt(parts, false)) ?? (await attempt(parts, true))!;
 }
 
@@ -79,19 +83,21 @@ interface Parts {
   readonly client: pg.ClientBase;
   readonly world: string;
   readonly jobs: readonly Job[];
-  readonly writing: WriteOptions;
-  readonly noted: Noted;
+  readonly writing: TransactionOptions;
+  readonly noted: TransactionEffects;
 }
 
 /**
- * @param isSafe whether each of several jobs has a savepoint.
- * @returns undefined if a job without one has failed so that all have to run again.
+ * Runs the jobs once.
+ * @param isSafe whether each job gets a savepoint.
+ * @returns undefined if a job without a savepoint failed after it may have changed something, so
+ * that all jobs must run again.
  */
 async function attempt(
   { client, world, jobs, writing, noted }: Parts,
   isSafe: boolean,
-): Promise<Done | undefined> {
-  /** Whether the present job may have changed something, or ended the transaction. */
+): Promise<CommittedJobs | undefined> {
+  /** Whether the current job may have changed something, or aborted the transaction. */
   let isTouched = false;
   const sql = sqlOn((query) => {
     isTouched ||= mayChange(query.text);
@@ -102,15 +108,15 @@ async function attempt(
   });
   const answers: (() => void)[] = [];
   const heads = new Map([[world, await begin(client, world, jobs[0]!.all)]]);
-  const draft = new Draft((one) => heads.get(one)!, undefined, writing.audits);
-  const notes = new Noted();
+  const draft = new LogDraft((one) => heads.get(one)!, undefined, writing.audits);
+  const notes = new TransactionEffects();
   for (const job of jobs) {
     const { resolve, reject } = job;
-    // A failed statement ends the whole transaction, unless there is a savepoint.
+    // A failed statement aborts the whole transaction, unless there is a savepoint.
     if (isSafe) await client.query("SAVEPOINT job");
     isTouched = false;
     const mark = draft.mark();
-    const own = new Noted();
+    const own = new TransactionEffects();
     try {
       const log = new Log({ draft, world, noted: own }, job.by, writing.author);
       const result = await job.run(sql, log);
@@ -118,7 +124,7 @@ async function attempt(
       answers.push(() => resolve(result));
     } catch (error) {
       const fault = storeErrorOf(error);
-      // With the connection, all is lost.
+      // The connection is lost, and the whole transaction with it.
       if (fault?.problem === "unusable") throw error;
       if (jobs.length === 1) {
         await client.query("ROLLBACK");
@@ -151,67 +157,68 @@ async function attempt(
   return { hints, settle: () => answers.forEach((answer) => answer()) };
 }
 
-/** Begins, and waits for the lock of a world. @returns its last entry. */
+/** Begins a transaction, and waits for the world's lock. @returns the position of the world's last entry. */
 async function begin(client: pg.ClientBase, world: string, all: boolean) {
   const locks = [...(all ? [LOCK_OF_WORLDS] : []), lockOfWorld(world)];
-  // Each statement sees all earlier commits, also after the wait for the lock.
+  // With READ COMMITTED, statements see all earlier commits even after waiting for the lock.
   const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
   const results = (await client.query(
-    limited([begin, ...locks, headOf(world)].join("; "), DEADLINES.locks(locks.length)),
+    withQueryTimeout([begin, ...locks, headOf(world)].join("; "), DEADLINES.locks(locks.length)),
   )) as unknown as pg.QueryResult<Record<"seq" | "tag", unknown>>[];
   return positionIn(results.at(-1)!.rows[0]);
 }
 
 /**
- * Commits.
- * @param options.before statements that run just before.
- * @param options.deadline how long the answer may take, in milliseconds.
- * @throws {StoreError} `doubtful` if it is unknown whether it is committed.
+ * Commits the transaction.
+ * @param options.before statements to run just before the commit.
+ * @param options.deadline timeout for the server's response, in milliseconds.
+ * @throws {StoreError} `doubtful` if it is unknown whether the commit succeeded.
  */
 export async function commit(
   client: pg.ClientBase,
   { before = [], deadline }: { before?: readonly string[]; deadline?: number } = {},
 ): Promise<void> {
   try {
-    await client.query(limited([...before, "COMMIT"].join("; "), deadline));
+    await client.query(withQueryTimeout([...before, "COMMIT"].join("; "), deadline));
   } catch (error) {
-    // PostgreSQL refuses a commit with a code. Without one, its answer is unknown.
+    // An error code means that PostgreSQL rejected the commit, except for connection errors (08)
+    // and server shutdowns (57P). In those two cases, and without a code, the outcome is unknown.
     const { code = "", message } = error as Error & { code?: string };
     const isRefused = /^(?!57P|08)[0-9A-Z]{5}$/.test(code);
     throw isRefused ? error : new StoreError("doubtful", message);
   }
 }
 
-/** The most writes in one transaction. The first waits for the last. */
+/** Maximum number of writes per transaction. The first write's result has to wait for the last write. */
 const MAX_BATCH = 100;
 
-/** The most writes of one world that wait. A crowd that logs in at once fits. */
+/** Maximum number of waiting writes per world. Leaves room for a crowd that logs in simultaneously. */
 const MAX_WAITING = 20_000;
 
 /**
- * Runs writes. Writes of one world run one after another, in the order of arrival. Waiting
- * writes gather in one batch. A batch may wait long for the lock of its world, with a
- * connection, so there are only a few at once.
+ * Runs writes. A world's writes run one at a time, in order of arrival; waiting writes are batched
+ * into one transaction. A batch may hold a connection for a long time while it waits for its
+ * world's lock, so only a few batches run concurrently.
  */
-export class Lanes {
+export class WriteQueues {
   readonly #run: (world: string, batch: readonly Job[]) => Promise<void>;
   readonly #lanes = new Map<string, Job[]>();
-  /** Writes that want the lock of all worlds wait here, and not each with a connection. */
+  /** Batches that need {@link LOCK_OF_WORLDS} queue here, so that only one of them holds a connection. */
   readonly #inTurn = pLimit(1);
 
-  /** Batches wait here for the connections that writes may have. */
+  /** Batches queue here for the connections available to writes. */
   readonly #turns: ReturnType<typeof pLimit>;
 
   /**
-   * @param width how many batches run at once.
-   * @param run gives each job its answer. It must not throw.
+   * @param width the maximum number of concurrent batches.
+   * @param run resolves or rejects each job. Must not throw.
    */
   constructor(width: number, run: (world: string, batch: readonly Job[]) => Promise<void>) {
     this.#turns = pLimit(width);
     this.#run = run;
   }
 
-  /** @throws {StoreError} `busy` if too many writes of this world wait. */
+  /** @throws {StoreError} `busy` if too many writes to this world are waiting. */
   add(world: string, job: Job): void {
     const lane = this.#lanes.get(world);
     if (lane && lane.length >= MAX_WAITING) {
@@ -223,10 +230,10 @@ export class Lanes {
     detach(this.#drive(world, started));
   }
 
-  /** Runs the jobs of a world until none waits. */
+  /** Runs a world's jobs until the world's queue is empty. */
   async #drive(world: string, lane: Job[]): Promise<void> {
     while (lane.length > 0) {
-      // Jobs that come while this waits for its turn join the batch.
+      // Jobs that arrive before the batch starts join it.
       const run = () => this.#turns(() => this.#run(world, nextOf(lane, MAX_BATCH)));
       await (lane[0]!.all ? this.#inTurn(run) : run());
     }
@@ -234,7 +241,7 @@ export class Lanes {
   }
 }
 
-/** Takes the jobs of one transaction: a job for all worlds alone, or some before the next one. */
+/** Removes the next transaction's jobs from the queue. A job with `all` is alone in its transaction. */
 function nextOf(lane: Job[], most: number): Job[] {
   const end = lane.findIndex(({ all }) => all);
   const count = end < 0 ? lane.length : Math.max(1, end);

@@ -9,18 +9,19 @@ import {
 } from "../../../erasure/erasure-job.js";
 import { Database } from "../engine/postgres-database.js";
 
-/** How many rows of an abandoned world one transaction removes. */
+/** Maximum number of rows that one transaction removes from an abandoned world. */
 const ROWS = 1000;
 
-/** How many rows of `erasures` one round is for. */
+/** Maximum number of `erasures` rows that one round processes. */
 const MANY = 1000;
 
-/** How long a write takes to commit after it has noted an erasure, in milliseconds, at most. */
+/** Maximum time between recording an erasure and committing it, in milliseconds. */
 const COMMIT_MS = 1000;
 
 /**
- * The words of erased messages stay in the index of words until it is made anew, and searches and
- * edits wait for that: so nothing was erased for a while, in milliseconds, or it must be.
+ * Words of erased messages remain in the word index until the index is rebuilt, which blocks
+ * searches and edits. The index is therefore rebuilt only after a quiet period without erasures, or
+ * once the deadline has passed. Both are in milliseconds.
  */
 const QUIET_MS = 10_000;
 const MUST_MS = 20 * 3_600_000;
@@ -30,12 +31,15 @@ const IS_INDEX_DUE = `SELECT coalesce(max(at) < $1 OR min(at) < $2, FALSE) AS du
 
 const HAS_INDEX_MARKS = "SELECT 1 FROM erasures WHERE subject = 'chat_words' LIMIT 1";
 
-/** Whether another transaction sees the state of a time: then dead rows of that time have to stay. */
+/**
+ * Selects whether a transaction that began before a given time still holds a snapshot. `VACUUM`
+ * cannot remove rows that the snapshot includes.
+ */
 const READERS = `SELECT EXISTS (
   SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xmin IS NOT NULL
     AND pid <> pg_backend_pid() AND xact_start < to_timestamp($1::float8 / 1000)) AS found`;
 
-/** Removes the dead versions of erased rows by `VACUUM`, which no write waits for. */
+/** Removes the dead versions of erased rows with `VACUUM`, which does not block writes. */
 export class PostgresEraser implements Eraser {
   readonly #db: Database;
 
@@ -58,8 +62,9 @@ export class PostgresEraser implements Eraser {
        ORDER BY number LIMIT ${MANY}`,
       [isIndexDue],
     );
-    // The slice comes after the marks: a mark of its own may only go when its events are erased.
-    // If several processes do this, the lock of the world gives each slice to one of them.
+    // Runs after reading `erasures`: deleting a channel adds a row to `erasures` before the
+    // channel's events are erased, so the row may be deleted only once no slice is left. If several
+    // processes erase slices concurrently, the world's lock serializes them.
     const slice = await eraseSlice(sql, ROWS, (world, work) => this.#db.write(world, work));
     if (slice) return slice;
     const waits =
@@ -73,7 +78,8 @@ export class PostgresEraser implements Eraser {
     const tables = [...new Set(marks.map(({ subject }) => subject))].sort();
     await this.#db.vacuum(tables);
     if (tables.includes("chat_words")) await this.#db.reindex("chat_words_by_word");
-    // Transactions may commit in another order than they have numbered their marks.
+    // Deletes individual numbers rather than a range, because transactions may commit in a
+    // different order than the order of their numbers.
     await sql.run("DELETE FROM erasures WHERE number = ANY ($1)", [
       marks.map(({ number }) => number),
     ]);
@@ -84,7 +90,10 @@ export class PostgresEraser implements Eraser {
   async close(): Promise<void> {}
 }
 
-/** Does the work beside the nodes. @throws {StoreError} `unusable` with one line for the operator. */
+/**
+ * Opens an eraser that runs alongside the nodes. @throws {StoreError} `unusable`, with a one-line
+ * message for the operator.
+ */
 export async function openPostgresEraser(options: DatabaseOptions): Promise<Eraser> {
   const db = await Database.open(options, {
     create: false,

@@ -6,41 +6,48 @@ import {
   INDEX,
   KEPT_COLUMNS,
   type LogStore,
-  type Position,
+  type LogPosition,
   storedChatEntry,
 } from "../../../log/entries.js";
 import type { Database } from "../engine/postgres-database.js";
 
 /**
- * How long a read may take. It is repeated on another connection, as a
- * silently dead one must not stop the follower.
+ * Timeout for a read. The read is retried on another connection, because a silently dead connection
+ * must not stop the follower.
  */
 const READ_TIMEOUT_MS = 3000;
 
-/** How many entries one transaction deletes. */
+/** Maximum number of entries that one transaction deletes. */
 const SLICE = 1000;
 
-/** How long the log keeps hidden texts in entries, and the log of a deleted world. */
+/** How long entries keep their hidden data, and how long a deleted world's log is kept. */
 const KEPT_FOR_MS = 3_600_000;
 
 const HEADS = `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
   FROM unnest($1::text[]) WITH ORDINALITY AS named (world, place)
   LEFT JOIN log_heads ON world_id = world ORDER BY place`;
 
-/** Whether this user may call what {@link HISTORY} calls. Some services forbid it. */
+/**
+ * Selects whether the database user may call the functions in {@link HISTORY}, which some hosting
+ * services forbid.
+ */
 const MAY_ASK = `SELECT has_function_privilege('pg_current_wal_lsn()', 'EXECUTE')
   AND has_function_privilege('pg_walfile_name(pg_lsn)', 'EXECUTE')`;
 
 /**
- * The timeline, which changes when a standby takes over; NULL on a standby that has not. PostgreSQL
- * shows a commit to readers only after the synchronous standby has it, if there is one.
+ * Selects the timeline, which changes when a standby takes over, or NULL on a standby that has not
+ * taken over. Also selects whether commits wait for a synchronous standby: PostgreSQL then shows a
+ * commit to readers only once the standby has received it.
  */
 const HISTORY = `SELECT
     CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END AS name,
     current_setting('synchronous_standby_names') <> ''
       AND current_setting('synchronous_commit') NOT IN ('off', 'local') AS "isKept"`;
 
-/** The last entry, and the tag of another one, which may be gone. */
+/**
+ * Selects the number of a world's last entry, and the tag of the entry with a given number, or NULL
+ * if that entry has been deleted.
+ */
 const PLACE = `SELECT seq, CASE WHEN $2::bigint = 0 THEN 0 WHEN $2::bigint = seq THEN tag ELSE coalesce(
     (SELECT tag FROM log WHERE world_id = $1 AND seq = $2::bigint),
     (SELECT tag FROM chat_events WHERE world_id = $1 AND id + 0 = $2::bigint)) END AS tag
@@ -68,14 +75,14 @@ const FORGET = `UPDATE log SET audit = NULL, changes = NULL WHERE world_id = $1 
 
 const FLOOR = "SELECT pruned FROM log_heads WHERE world_id = $1";
 
-/** The deleted worlds that have entries. */
+/** Selects the deleted worlds that still have entries. */
 const GONE = `SELECT world_id FROM log_heads WHERE world_id <> ''
   AND NOT EXISTS (SELECT FROM worlds WHERE id = world_id)
   AND EXISTS (SELECT FROM log WHERE log.world_id = log_heads.world_id)`;
 
-/** The logs in a PostgreSQL database. */
+/** Creates the log store for a PostgreSQL database. */
 export const logStore = (db: Database): LogStore => ({
-  heads: (worlds) => db.soon(READ_TIMEOUT_MS).all<Position>(HEADS, [worlds]),
+  heads: (worlds) => db.soon(READ_TIMEOUT_MS).all<LogPosition>(HEADS, [worlds]),
 
   since: (world, seq, limit) =>
     db.snapshot(async (sql) => {
@@ -94,7 +101,8 @@ export const logStore = (db: Database): LogStore => ({
   async prune(world, before, audited = 0) {
     let count = await pruneLog(db, world, before, audited);
     if (world !== INDEX) return count === SLICE;
-    // No process follows the log of a deleted world for long, and no list has that world.
+    // Also prunes the logs of deleted worlds: callers do not list them, and processes stop
+    // following them soon.
     for (const gone of await db.sql.column<string>(GONE)) {
       count = Math.max(count, await pruneLog(db, gone, Date.now() - KEPT_FOR_MS));
     }
@@ -102,7 +110,7 @@ export const logStore = (db: Database): LogStore => ({
   },
 });
 
-/** Makes the function that reads the history of a database. */
+/** Creates a function that reads the database's history, or returns the last known history on a standby. */
 function historyOf(db: Database): () => Promise<History | undefined> {
   let mayAsk: boolean | undefined;
   let last: History | undefined;
@@ -116,7 +124,7 @@ function historyOf(db: Database): () => Promise<History | undefined> {
   };
 }
 
-/** Prunes a slice. @returns how many entries are gone. */
+/** Prunes a slice of a world's log. @returns {@link SLICE} if there may be more, or a smaller number if not. */
 const pruneLog = (db: Database, world: string, before: number, audited = 0) =>
   db.write(world, async (sql, log) => {
     const erased = await sql.run(ERASE_OLD_DATA, [world, Date.now() - KEPT_FOR_MS]);
@@ -126,12 +134,15 @@ const pruneLog = (db: Database, world: string, before: number, audited = 0) =>
     return Number(await sql.value(PRUNE, [world, Math.ceil(before)]));
   });
 
-/** @param head the number of the last entry. */
+/**
+ * Reads entries, including chat events.
+ * @param head the number of the last entry.
+ */
 async function readEntries(sql: Sql, world: string, seq: number, limit: number, head: number) {
   const rows = await sql.all<Parameters<typeof entryOf>[0]>(SINCE, [world, seq, limit]);
   const entries = rows.map(entryOf);
   const last = rows.length === limit ? rows.at(-1)!.seq : head;
-  // All missing numbers may belong to chat events.
+  // Any missing number may belong to a chat event.
   if (rows.length === last - seq) return entries;
   const events = await readNewDeliveries(sql, world, seq, last, limit);
   entries.push(...events.map((event) => storedChatEntry(world, event)));

@@ -1,48 +1,48 @@
 import { type ClientBase, escapeLiteral } from "pg";
 import { type Author, SERVER, userBy } from "../../../contract/author.js";
-import type { Delivery } from "../../../contract/chat-store.js";
+import type { ChatDelivery } from "../../../contract/chat-store.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
-import { Draft, type Given } from "../../../log/draft.js";
+import { LogDraft, type GivenEntry } from "../../../log/draft.js";
 import {
-  authorBeside,
+  storedAuthorOf,
   chatEntry,
   INDEX,
   LOG_COLUMNS,
-  type Position,
+  type LogPosition,
 } from "../../../log/entries.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { encodedText, lockOfWorld, sqlOn } from "../engine/postgres-sql.js";
 
-/** The work that the writes of a transaction leave beside their statements. */
-export class Noted {
-  /** Tables with rows that hold erased data. */
+/** Work that a transaction's writes defer until just before the commit. */
+export class TransactionEffects {
+  /** Tables whose rows contain erased data. */
   readonly erased = new Set<string>();
-  /** Entries for {@link INDEX}, whose head is read last. */
-  readonly index: { change: Given; by: Author }[] = [];
-  /** Whether the hidden texts of entries are erased. */
+  /** Entries for {@link INDEX}, whose head is read and locked last. */
+  readonly index: { change: GivenEntry; by: Author }[] = [];
+  /** Whether to erase the hidden data in entries. */
   isDataErased = false;
 
-  add({ erased, index, isDataErased }: Noted): void {
+  add({ erased, index, isDataErased }: TransactionEffects): void {
     for (const table of erased) this.erased.add(table);
     this.index.push(...index);
     this.isDataErased ||= isDataErased;
   }
 }
 
-export type Writer = Author | undefined;
+export type EntryAuthor = Author | undefined;
 
-/** The log of a world, as one write of it appends to it. */
+/** Lets one write append entries to its world's log. */
 export class Log {
-  readonly #draft: Draft;
+  readonly #draft: LogDraft;
   readonly #world: string;
-  readonly #noted: Noted;
-  readonly #writer: Writer;
+  readonly #noted: TransactionEffects;
+  readonly #writer: EntryAuthor;
   readonly #by: Author;
 
-  /** @param by the author of entries, if the write has no writer. */
+  /** @param by the author of the entries if `writer` is undefined. */
   constructor(
-    of: { draft: Draft; world: string; noted: Noted },
-    writer: Writer,
+    of: { draft: LogDraft; world: string; noted: TransactionEffects },
+    writer: EntryAuthor,
     by: Author = SERVER,
   ) {
     this.#draft = of.draft;
@@ -52,43 +52,43 @@ export class Log {
     this.#by = writer ?? by;
   }
 
-  /** The number of the last entry of the world so far, with the entries of this write. */
+  /** The number of the world's last entry, including entries that this write has appended. */
   get last(): number {
     return this.#draft.next(this.#world) - 1;
   }
 
-  append(change: Given): void {
+  append(change: GivenEntry): void {
     this.#draft.append(this.#world, change, this.#by);
   }
 
-  /** Appends an entry about an action that only the user could take, such as a vote. */
-  appendOf(user: string, change: Given): void {
+  /** Appends an entry about an action that only the user themselves could perform, such as a vote. */
+  appendOf(user: string, change: GivenEntry): void {
     this.#draft.append(this.#world, change, userBy(user, this.#by));
   }
 
-  /** Appends an entry to the log of the world and, later, to the log of all worlds. */
-  appendToAll(change: Given): void {
+  /** Appends an entry to the world's log and, at the end of the transaction, to the log of all worlds. */
+  appendToAll(change: GivenEntry): void {
     this.append(change);
     this.#noted.index.push({ change, by: this.#by });
   }
 
-  /** The id and the tag of the chat event that is stored next, and then {@link posted}. */
+  /** Returns the id and the tag for the next chat event. Call {@link posted} once the event is stored. */
   nextEvent(): { id: number; tag: number } {
     return { id: this.#draft.next(this.#world), tag: this.#draft.newTag() };
   }
 
-  /** The author of a chat event that is stored now: see {@link authorBeside}. */
+  /** Returns the author to store with a new chat event: see {@link storedAuthorOf}. */
   authorBeside(sender: string | null): string | null {
-    return authorBeside(sender, this.#writer);
+    return storedAuthorOf(sender, this.#writer);
   }
 
-  /** Appends the entry of a chat event that was stored. */
-  posted(tag: number, delivery: Delivery): void {
+  /** Appends the entry for a stored chat event. */
+  posted(tag: number, delivery: ChatDelivery): void {
     this.#draft.put(chatEntry(this.#world, tag, delivery, this.#writer));
   }
 
-  /** Notes in the audit that the present author deleted a message of another user. */
-  moderated({ event }: Delivery, sender: string | null): void {
+  /** Records in the audit that the current author deleted another user's message. */
+  moderated({ event }: ChatDelivery, sender: string | null): void {
     if (!this.#draft.audits) return;
     const user = event.sender ?? undefined;
     const by = this.#writer ?? { kind: "user" as const, user };
@@ -96,7 +96,7 @@ export class Log {
     this.#draft.append(this.#world, act, by);
   }
 
-  /** Takes the ids of events that are imported. @returns the first of them. */
+  /** Reserves ids for imported events. @returns the first id. */
   skip(count: number): number {
     return this.#draft.skip(this.#world, count);
   }
@@ -105,12 +105,12 @@ export class Log {
     return this.#draft.newTag();
   }
 
-  /** Rows of these tables hold erased data. */
+  /** Records that rows in these tables contain erased data. */
   erased(...tables: string[]): void {
     for (const table of tables) this.#noted.erased.add(table);
   }
 
-  /** Something is erased that an entry may have hidden. */
+  /** Records that erased data may remain in entries as hidden data. */
   erasedData(): void {
     this.#noted.isDataErased = true;
   }
@@ -119,29 +119,29 @@ export class Log {
 const literal = (value: string | number | null): string =>
   typeof value === "string" ? escapeLiteral(encodedText(value)) : `${value}`;
 
-/** The statement that reads the last entry of a world. */
+/** Returns the statement that reads the position of a world's last entry. */
 export const headOf = (world: string): string =>
   `SELECT seq, tag FROM log_heads WHERE world_id = ${literal(world)}`;
 
-/** The statement that reads the last entry of all worlds, which nothing else appends to until the commit. */
+/** Reads the position of the last entry in the log of all worlds, and locks that log until the commit. */
 export const LOCKED_INDEX = `INSERT INTO log_heads (world_id, seq, tag) VALUES ('${INDEX}', 0, 0)
   ON CONFLICT (world_id) DO UPDATE SET seq = log_heads.seq RETURNING seq, tag`;
 
-/** The position in a row of {@link headOf}. */
-export const positionIn = (row: Record<keyof Position, unknown> | undefined): Position => ({
+/** Converts the result row of {@link headOf} to a position. Without a row, the log is empty. */
+export const positionIn = (row: Record<keyof LogPosition, unknown> | undefined): LogPosition => ({
   seq: Number(row?.seq ?? 0),
   tag: Number(row?.tag ?? 0),
 });
 
-/** The statement that erases the hidden texts in the entries of a world. */
+/** Returns the statement that erases the hidden data in a world's entries. */
 export const eraseData = (world: string): string =>
   `UPDATE log SET data = NULL WHERE world_id = ${literal(world)} AND data IS NOT NULL`;
 
 /**
- * The statements that store the entries of a finished draft.
- * @param withData whether to include their hidden texts.
+ * Returns the statements that store the entries of a finished draft.
+ * @param withData whether to include the entries' hidden data.
  */
-export function storing(draft: Draft, withData: boolean): string[] {
+export function storing(draft: LogDraft, withData: boolean): string[] {
   const heads = draft.heads();
   if (heads.length === 0) return [];
   const rows = draft
@@ -158,7 +158,10 @@ export function storing(draft: Draft, withData: boolean): string[] {
   ];
 }
 
-/** The statement that notes which tables have rows that hold erased data. */
+/**
+ * Returns the statement that records which tables contain erased data, or no statement if there are
+ * no such tables.
+ */
 export function notingErasures(tables: ReadonlySet<string>): string[] {
   if (tables.size === 0) return [];
   const now = "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint";
@@ -166,7 +169,7 @@ export function notingErasures(tables: ReadonlySet<string>): string[] {
   return [`INSERT INTO erasures (subject, at) VALUES ${rows.join()}`];
 }
 
-/** The statement that inserts rows of the world of a transaction in their order, if it still exists. */
+/** Returns the statement that inserts a world's rows in order, unless the world has been deleted. */
 function intoWorlds(
   table: string,
   rows: readonly { readonly world_id: string }[],
@@ -189,10 +192,10 @@ function intoWorlds(
 const tuples = (rows: readonly (readonly (string | number)[])[]): string =>
   rows.map((row) => `(${row.join()})`).join();
 
-/** How many numbers other processes may have seen that this one has not. */
+/** Upper bound on the number of entries that other processes have seen but this process has not. */
 const MARGIN = 1_000_000;
 
-/** The positions that are not in the log of their world. */
+/** Selects the worlds whose log lacks a known position. */
 const LOST = `
   SELECT world FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS known (world, seq, tag)
   WHERE NOT EXISTS (SELECT FROM log_heads AS h
@@ -203,14 +206,14 @@ const LOST = `
       WHERE e.world_id = world AND e.id + 0 = known.seq AND e.tag = known.tag)`;
 
 /**
- * Sees to it that no number of an entry is given twice. A standby that lagged when it took
- * over, or a database that was restored, lacks the last entries, and would give their
- * numbers to others. People may know the first ones, and would never get the second.
- * @param seen the last entries in the logs that this process has seen.
+ * Ensures that no entry number is assigned twice. A standby that lagged when it took over, or a
+ * restored database, lacks the last entries and would reuse their numbers. Clients that know the
+ * original entries would never receive the new entries.
+ * @param seen the last position that this process has seen in each world's log.
  */
 export async function raiseLost(
   client: ClientBase,
-  seen: ReadonlyMap<string, Position>,
+  seen: ReadonlyMap<string, LogPosition>,
 ): Promise<void> {
   const known = [...seen].filter(([, { seq }]) => seq > 0);
   if (known.length === 0) return;
@@ -222,15 +225,15 @@ export async function raiseLost(
   for (const world of lost) await raise(client, world, seen.get(world)!.seq);
 }
 
-/** Appends an entry whose number is far above a number that was seen, and above all that there are. */
+/** Appends an entry whose number is far above both a seen number and all existing numbers. */
 async function raise(client: ClientBase, world: string, seen: number): Promise<void> {
   await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; ${lockOfWorld(world)}`);
-  // A statement of its own, so that it sees all commits before the release of the lock.
+  // A separate statement, so that it sees all commits made before the lock was released.
   const { rows } = await client.query<Record<"seq" | "tag", unknown>>(
     `${headOf(world)} FOR UPDATE`,
   );
   const head = positionIn(rows[0]);
-  const draft = new Draft(() => head);
+  const draft = new LogDraft(() => head);
   draft.skip(world, Math.max(seen - head.seq, 0) + MARGIN - 1);
   draft.append(world, { type: "world.raised" }, SERVER);
   draft.finish();

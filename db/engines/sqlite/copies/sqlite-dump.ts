@@ -28,7 +28,7 @@ import { migrate, schemaVersionOf } from "../engine/sqlite-upgrade.js";
 const DIALECT: CopyDialect = {
   eventId: "e.id",
   isAlive: (event) => `${event}.gone = 0`,
-  // An erased value is a blob of zeros.
+  // Erased values are stored as blobs of zeros.
   unlessErased: (column) => `CASE typeof(${column}) WHEN 'text' THEN ${column} END`,
 };
 
@@ -42,11 +42,12 @@ function rowsOf(table: Table, world?: string): string {
 }
 
 /**
- * Copies the database of a folder, and gives the rows of the copy. A server may
- * write meanwhile. A long read of the original would keep erased bytes in its log.
+ * Copies a folder's database, and opens the copy. A server may write to the database concurrently.
+ * A copy is needed because a long read of the original would keep erased bytes in its write-ahead
+ * log.
  * @param scratch an empty folder for the copy.
- * @param report gets the copied part and the whole.
- * @throws {StoreError} `unusable`, if the database is damaged.
+ * @param report receives the number of copied pages and the total.
+ * @throws {StoreError} `unusable` if the database is damaged.
  */
 export async function sqliteSource(
   dataDir: string,
@@ -69,9 +70,9 @@ export async function sqliteSource(
 }
 
 /**
- * The rows of a database, which the copies of worlds read. Its file has no name any more
- * when they begin. Unlike a backup, it does not check the whole file first: that takes seconds, in
- * which nothing else runs in this thread.
+ * Opens a copy of a database, for copying worlds. The copy's file is already unlinked when the
+ * promise resolves. Unlike a backup, this function does not check the whole file first, because the
+ * check would block the thread for seconds.
  */
 export const unnamedSource = (dataDir: string): Promise<TableSource> =>
   withLockedFolder(
@@ -84,19 +85,19 @@ export const unnamedSource = (dataDir: string): Promise<TableSource> =>
     },
   );
 
-/** The rows of a database in memory, as they are now. */
+/** Opens a snapshot of an in-memory database. */
 export const memorySource = (db: Connection): TableSource => sourceOf(new Database(db.serialize()));
 
-/** The beginning of the names of the folders with copies. */
+/** Name prefix of the folders that contain copies. */
 const COPY = "foyer-copy-";
 
-/** How many pages of a database are copied between two reports. */
+/** Number of pages copied between two progress reports. */
 const PAGES = 2500;
 
 /**
- * Copies the database of a folder to a new file, as it is at one moment. Other processes may write
- * to it meanwhile.
- * @param report gets the numbers of pages that are copied and of all pages.
+ * Copies a consistent snapshot of a folder's database to a new file. Other processes may write to
+ * the database concurrently.
+ * @param report receives the number of copied pages and the total.
  */
 async function copyDatabase(
   dataDir: string,
@@ -105,8 +106,8 @@ async function copyDatabase(
 ): Promise<void> {
   const db = openForInspection(dataDir);
   try {
-    // Without a transaction around it, the copy would start over with every write
-    // of another process, and never end on a busy server.
+    // Outside a transaction, the copy would restart whenever another process writes, and would
+    // never finish on a busy server.
     db.exec("BEGIN");
     db.prepare("SELECT count(*) FROM worlds").get();
     await db.backup(target, {
@@ -123,9 +124,10 @@ async function copyDatabase(
 }
 
 /**
- * Opens a database file without other users.
- * @param check looks at all of it.
- * @throws {StoreError} `unusable` when it is not Foyer's, or of a newer Foyer.
+ * Opens a database file that no other process uses.
+ * @param check inspects the whole database.
+ * @throws {StoreError} `unusable` if the file does not belong to Foyer, or belongs to a newer
+ * version of Foyer.
  */
 function openCopy(file: string, check: (db: Connection) => void = () => {}): Connection {
   const db = new Database(file, { fileMustExist: true });
@@ -141,7 +143,9 @@ function openCopy(file: string, check: (db: Connection) => void = () => {}): Con
 }
 
 /**
- * The rows of a database without other users. @throws {StoreError} `unusable` when it is damaged.
+ * Opens a database file that no other process uses, as a source of rows.
+ * @throws {StoreError} `unusable` if SQLite finds structural faults.
+ * @throws {Failure} if a row refers to a missing row.
  */
 export const sourceOfFile = (file: string): TableSource => sourceOf(openCopy(file, refuseDamage));
 
@@ -175,8 +179,8 @@ function sourceOf(db: Connection): TableSource {
 }
 
 /**
- * A new database file, unused before it is finished. Until then a crash
- * may leave half of it, so the caller puts it into place afterwards.
+ * Creates a new database file, which must not be used before the commit. A crash may leave the file
+ * incomplete, so the caller should move it into place only after the commit.
  */
 export function sqliteTarget(file: string): TableTarget {
   let db: Connection | undefined;
@@ -187,12 +191,13 @@ export function sqliteTarget(file: string): TableTarget {
     const made = new Database(file);
     made.pragma("journal_mode = OFF");
     made.pragma("synchronous = OFF");
-    // In KiB. The indexes of a large table are written in any order.
+    // The cache size, in KiB. The cache is large because a large table's indexes are written in
+    // random order.
     made.pragma("cache_size = -65536");
     migrate(made);
-    // Its log comes with the rows.
+    // The loaded rows include the log.
     made.exec("DELETE FROM log; DELETE FROM log_heads");
-    // Checked at the end, all at once.
+    // Foreign keys are checked together at the end.
     made.pragma("foreign_keys = OFF");
     made.exec("BEGIN");
     return made;
@@ -206,7 +211,7 @@ export function sqliteTarget(file: string): TableTarget {
       return (sql ??= sqlOn(db));
     },
 
-    // SQLite itself has noted the highest number that was loaded.
+    // SQLite has already recorded the highest number that was loaded.
     async pass(table, number) {
       const noted = await sql!.value<number>("SELECT seq FROM sqlite_sequence WHERE name = $1", [
         table,
@@ -240,8 +245,8 @@ export function sqliteTarget(file: string): TableTarget {
 }
 
 /**
- * Opens the database of a folder for a check.
- * @throws {StoreError} `unusable` if there is none that can be checked.
+ * Opens a folder's database for a check.
+ * @throws {StoreError} `unusable` if there is no database that can be checked.
  */
 export function inspectedSqlite(dataDir: string): InspectedDatabase {
   const db = openForInspection(dataDir);
@@ -262,7 +267,7 @@ export function inspectedSqlite(dataDir: string): InspectedDatabase {
       try {
         return await read();
       } finally {
-        // Nothing was written, and a damaged database may refuse a commit.
+        // Roll back, because nothing was written, and a damaged database may reject a commit.
         if (db.inTransaction) db.exec("ROLLBACK");
       }
     },
@@ -270,15 +275,16 @@ export function inspectedSqlite(dataDir: string): InspectedDatabase {
   };
 }
 
-/** How many faults of the structure are listed. */
+/** Maximum number of structural faults to list. */
 const MAX_FAULTS = 10;
 
-/** The faults of the structure of a database, as SQLite finds them: at most the first ten. */
+/** Returns up to {@link MAX_FAULTS} structural faults that SQLite finds in a database. */
 function damageOf(db: Connection): string[] {
   try {
     return faultsIn(db, String(MAX_FAULTS));
   } catch (error) {
-    // SQLite does not even begin if the damage keeps it from opening the index of full-text search.
+    // If the damage prevents SQLite from opening the full-text index, the check does not even
+    // begin.
     if (!(error as Error).message.startsWith("vtable constructor failed")) throw error;
     const stored = "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0";
     const tables = db.prepare<[], string>(stored).pluck().all();
@@ -294,13 +300,13 @@ function faultsOf(db: Connection, table: string): string[] {
   }
 }
 
-/** @param what the most faults to find, or the table to look at. */
+/** @param what the maximum number of faults, or the table to check. */
 const faultsIn = (db: Connection, what: string): string[] =>
   (db.pragma(`integrity_check(${what})`) as { integrity_check: string }[])
     .flatMap(({ integrity_check }) => integrity_check.split("\n"))
     .filter((line) => line !== "ok" && !line.startsWith("***"));
 
-/** The references to missing rows, in an order that does not change with the tables of SQLite. */
+/** Lists references to missing rows, sorted so that the order does not depend on SQLite's internals. */
 const danglingIn = (db: Connection): string[] =>
   (db.pragma("foreign_key_check") as { table: string; parent: string }[])
     .map(

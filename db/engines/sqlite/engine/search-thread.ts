@@ -5,8 +5,8 @@ import { openForReading, storeErrorOf } from "./sqlite-database.js";
 import { ReadTurns } from "./sqlite-sql.js";
 import { toFault } from "./write-calls.js";
 
-// The thread that runs searches. It computes the rights of the caller itself, so that rights and
-// rooms belong to one state.
+// The thread that runs searches. It evaluates the caller's permissions itself, so that the
+// permissions and the rooms come from the same state.
 
 const port = parentPort!;
 const { dataDir } = workerData as { dataDir: string };
@@ -18,14 +18,14 @@ port.on("message", (search: Search) => detach(answer(search)));
 
 async function answer(search: Search): Promise<void> {
   port.postMessage(await runSearch(search));
-  // The next search must see the writes in the meantime.
+  // The next search must see all writes made before it.
   turns.refresh();
 }
 
 async function runSearch(search: Search): Promise<SearchResult> {
   try {
     turns.enter();
-    // A statement answers at once, so all belongs to the turn.
+    // Statements are synchronous, so the whole search belongs to this turn.
     return await run(...search);
   } catch (error) {
     const { problem, message } = storeErrorOf(error) ?? toFault(error);

@@ -1,16 +1,16 @@
 import type { Worker } from "node:worker_threads";
 import type { Database as Connection } from "better-sqlite3";
 import { StoreError, type StoreProblem } from "../../../contract/store.js";
-import type { Found, SearchKind, Wanted } from "../../../domains/domain.js";
+import type { SearchAnswer, SearchKind, Wanted } from "../../../domains/domain.js";
 import { runSearch, SearchQueue } from "../../../domains/searches.js";
 import { isInField } from "../../../rules/user-rows.js";
 import { startThread } from "../../../runtime.js";
 import { sqlOn } from "./sqlite-sql.js";
 
-/** Runs searches on a connection. */
+/** Creates a function that runs searches on a connection. */
 export function searchesOn(
   db: Connection,
-): <K extends SearchKind>(...search: Search<K>) => Promise<Found<K>> {
+): <K extends SearchKind>(...search: Search<K>) => Promise<SearchAnswer<K>> {
   const sql = sqlOn(db);
   db.function("is_in_field", { deterministic: true }, (folded, marker, term) =>
     Number(isInField(folded as string, marker as string, term as string)),
@@ -18,7 +18,7 @@ export function searchesOn(
   return (kind, world, wanted) => runSearch(kind, sql, world, wanted);
 }
 
-/** Searches a database in memory, in this thread. */
+/** Searches an in-memory database on the current thread. */
 export class OwnSearcher implements Pick<Searcher, "run" | "close"> {
   readonly run: Searcher["run"];
 
@@ -36,17 +36,15 @@ export type Search<K extends SearchKind = SearchKind> = readonly [
   wanted: Wanted<K>,
 ];
 
-/** The answer of the thread: a page, or a problem. */
-export type SearchResult = Found<SearchKind> | { problem: StoreProblem | "fault"; message: string };
+/** The thread's response: a page or a problem. */
+export type SearchResult =
+  SearchAnswer<SearchKind> | { problem: StoreProblem | "fault"; message: string };
 
-/**
- * The near side of the thread that runs searches, one at a time. The thread starts with the first
- * of them: most servers never need it.
- */
+/** Runs searches in a thread, one at a time. The thread starts lazily, because most servers never need it. */
 export class Searcher {
   readonly #dataDir: string;
   readonly #queue = new SearchQueue(1);
-  /** The caller of the search that the thread runs. */
+  /** The caller that waits for the running search. */
   #caller: { resolve: (found: never) => void; reject: (error: Error) => void } | undefined;
   #worker: Worker | undefined;
   #closed = false;
@@ -56,27 +54,28 @@ export class Searcher {
   }
 
   /**
-   * @param signal aborts when the client no longer waits for the answer.
-   * @throws {StoreError} `busy` when too many searches of the world wait, or if it is
-   *   aborted before its turn; or the error of the read.
+   * Queues a search.
+   * @param signal aborts when the client no longer waits for the result.
+   * @throws {StoreError} `busy` when too many searches of this kind are waiting in the world, or if
+   * this search is aborted before it runs. Also throws the errors of the search itself.
    */
   run<K extends SearchKind>(
     kind: K,
     world: string,
     wanted: Wanted<K>,
     signal?: AbortSignal,
-  ): Promise<Found<K>> {
+  ): Promise<SearchAnswer<K>> {
     return this.#queue.run(kind, world, () => this.#ask(kind, world, wanted), signal);
   }
 
-  /** Ends the thread; waiting searches fail. */
+  /** Terminates the thread. The running search and all waiting searches fail. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#fail("The store is closed.");
     await this.#worker?.terminate();
   }
 
-  #ask<K extends SearchKind>(...search: Search<K>): Promise<Found<K>> {
+  #ask<K extends SearchKind>(...search: Search<K>): Promise<SearchAnswer<K>> {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw new StoreError("unusable", "The store is closed.");
       this.#caller = { resolve, reject };

@@ -14,10 +14,10 @@ import {
   versionIn,
 } from "./sqlite-upgrade.js";
 
-/** How long a writer waits for the lock of another process by default. */
+/** Default timeout for a writer that waits for another process's lock. */
 export const LOCK_TIMEOUT_MS = 2000;
 
-/** The size to which the write-ahead log is cut after a checkpoint, in bytes. */
+/** The size to which the write-ahead log is truncated after a checkpoint, in bytes. */
 const LOG_KEPT = 64 * 1024 * 1024;
 
 export const DATABASE = "foyer.db";
@@ -25,19 +25,22 @@ export const DATABASE = "foyer.db";
 const fileOf = (dataDir: string) => join(dataDir, DATABASE);
 
 export interface OpeningOptions {
-  /** Whether an older database is upgraded first; true by default. Otherwise it is refused. */
+  /**
+   * Whether to first upgrade a database with an outdated schema version; true by default. If false,
+   * an outdated database is rejected.
+   */
   upgrade?: boolean;
-  /** Gets one line about an upgrade. */
+  /** Receives a one-line message after an upgrade. */
   log?: (line: string) => void;
-  /** How long each write waits for another process, in milliseconds. */
+  /** How long each write waits for another process's lock, in milliseconds. */
   lockTimeout?: number;
 }
 
 /**
- * Opens the database for writing, and creates or upgrades it first.
- * @param dataDir its folder. A missing one is created for its owner only, because
- *   the database has the keys of every world.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens the database for writing, creating or upgrading it if necessary.
+ * @param dataDir the database's folder. If the folder is missing, it is created with access only
+ * for its owner, because the database contains the keys of every world.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export function openForWriting(
   dataDir: string,
@@ -51,16 +54,16 @@ export function openForWriting(
     if (upgrade) upgradeFile(file, log);
     const db = new Database(file, { timeout: UPGRADE_TIMEOUT_MS });
     try {
-      // This check comes first, because the mode of the journal is written to the file.
+      // Check the version before setting the journal mode, which writes to the file.
       const version = schemaVersionOf(db);
       if (version > 0) refuseOld(version);
       turnToWal(db);
-      // An answered write survives a power cut, not only a crash.
+      // A confirmed write survives not only a crash but also a power failure.
       db.pragma("synchronous = FULL");
-      // A log that grew during a long backup shrinks again.
+      // Lets a log that grew during a long backup shrink again.
       db.pragma(`journal_size_limit = ${LOG_KEPT}`);
       db.pragma("foreign_keys = ON");
-      // Deleted content is overwritten, so that an erased name leaves the file too.
+      // Overwrites deleted content, so that an erased name also disappears from the file.
       db.pragma("secure_delete = ON");
       migrate(db);
       db.pragma(`busy_timeout = ${lockTimeout}`);
@@ -73,8 +76,8 @@ export function openForWriting(
 }
 
 /**
- * Creates a database in memory. All stores that get the connection share it, and it ends with the
- * connection.
+ * Creates an in-memory database, shared by all stores that use the connection. Closing the
+ * connection deletes the database.
  */
 export function openInMemory(): Connection {
   const db = new Database(":memory:");
@@ -84,16 +87,19 @@ export function openInMemory(): Connection {
 }
 
 /**
- * Upgrades the database of a folder, if it is older.
- * @param log gets one line about it.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Upgrades a folder's database if its schema version is outdated.
+ * @param log receives a one-line message after the upgrade.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export function upgradeIn(dataDir: string, log: (line: string) => void): void {
   refuseMissing(dataDir);
   explainOpening(dataDir, () => upgradeFile(fileOf(dataDir), log));
 }
 
-/** @throws {StoreError} `unusable` with one line for the operator. */
+/**
+ * Returns the schema version of a folder's database, and the latest version.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
+ */
 export function versionsIn(dataDir: string): SchemaVersions {
   refuseMissing(dataDir);
   return explainOpening(dataDir, () => ({
@@ -102,7 +108,7 @@ export function versionsIn(dataDir: string): SchemaVersions {
   }));
 }
 
-/** @throws {StoreError} if a database has to be upgraded. */
+/** @throws {StoreError} if the database needs an upgrade. */
 function refuseOld(version: number): void {
   if (version === latestVersion()) return;
   throw new StoreError(
@@ -112,12 +118,12 @@ function refuseOld(version: number): void {
 }
 
 /**
- * Creates the empty file of a new database, readable by its owner only. The folder
- * may be open to everybody, and SQLite gives its log the mode of the database.
+ * Creates the empty file of a new database, readable only by its owner. The folder may be
+ * accessible to everyone, and SQLite creates its log with the mode of the database file.
  *
- * Nothing but SQLite may open a database that exists. Closing any descriptor of a
- * file drops all POSIX locks that the process holds on it, and other processes may
- * then delete the log (https://sqlite.org/howtocorrupt.html, section 2.2).
+ * Only SQLite may open an existing database. Closing any descriptor of a file drops all POSIX locks
+ * that the process holds on the file, and other processes may then delete the log
+ * (https://sqlite.org/howtocorrupt.html, section 2.2).
  */
 function createForOwner(file: string): void {
   try {
@@ -128,19 +134,19 @@ function createForOwner(file: string): void {
 }
 
 /**
- * Refuses a folder that has lost its database. SQLite would start with an empty
- * one, and first delete the log, which may contain the latest writes.
+ * Rejects a folder that has lost its database. SQLite would start with an empty database, after
+ * deleting the log, which may contain the latest writes.
  */
 function refuseRemains(dataDir: string): void {
-  // The remains are looked for first. Another process may be creating the database,
-  // and creates the other files after it.
+  // Look for remains before looking for the database: another process may be creating the database
+  // right now, and creates it before any other file.
   const remains = remainsIn(dataDir);
   if (remains && fileSize(fileOf(dataDir)) === 0) {
     throw new StoreError("unusable", remains);
   }
 }
 
-/** The message about the remains of a lost database; undefined without any. */
+/** Returns the error message about remains of a lost database, or undefined if there are no remains. */
 function remainsIn(dataDir: string): string | undefined {
   if (existsSync(join(dataDir, "restore"))) {
     return "a restore into it has not finished; wait for it, or start it again";
@@ -154,13 +160,13 @@ function remainsIn(dataDir: string): string | undefined {
   return undefined;
 }
 
-/** The size of a file in bytes; 0 where there is none. */
+/** Returns the size of a file in bytes, or 0 if the file does not exist. */
 export const fileSize = (path: string): number =>
   statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
- * Opens an existing database for reading. It never waits for a lock: in WAL mode, a
- * lock excludes readers only while the database is being recovered.
+ * Opens an existing database for reading. Never waits for a lock, because in WAL mode, a lock
+ * excludes readers only during recovery.
  */
 export function openForReading(dataDir: string): Connection {
   return explainOpening(
@@ -170,15 +176,16 @@ export function openForReading(dataDir: string): Connection {
 }
 
 /**
- * Turns on WAL mode. That needs an exclusive lock on a new database, and SQLite does
- * not wait for it: of several processes that open it at once, some would fail.
+ * Enables WAL mode. On a new database, this needs an exclusive lock, which SQLite does not wait
+ * for. Without retries, processes that open a new database simultaneously could fail.
  */
 const turnToWal = (db: Connection): void =>
   retryWhileBusy(() => void db.pragma("journal_mode = WAL"), LOCK_TIMEOUT_MS, 10);
 
 /**
- * Runs something again while another process holds a lock that it needs. It blocks the thread.
- * @param timeout how long, in milliseconds, with pauses of so many milliseconds.
+ * Retries a function while another process holds a lock that the function needs. Blocks the thread.
+ * @param timeout total time for the retries, in milliseconds.
+ * @param pause delay between retries, in milliseconds.
  */
 export function retryWhileBusy(run: () => void, timeout: number, pause: number): void {
   const deadline = performance.now() + timeout;
@@ -193,9 +200,9 @@ export function retryWhileBusy(run: () => void, timeout: number, pause: number):
 }
 
 /**
- * Opens an existing database of this version to inspect or copy it. It changes no
- * data, but the last connection that closes deletes the log.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens an existing database of this version to inspect or copy it. Changes no data, but SQLite
+ * deletes the log if this is the last connection to close.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 export function openForInspection(dataDir: string): Connection {
   refuseMissing(dataDir);
@@ -214,7 +221,10 @@ export function openForInspection(dataDir: string): Connection {
   });
 }
 
-/** The size of a database on its disk. The write-ahead log holds the pages that are not yet in the file. */
+/**
+ * Returns the size of a database in bytes, including the write-ahead log, whose pages are not yet
+ * in the main file.
+ */
 export const bytesOf = (db: Connection): number =>
   db.memory
     ? (db
@@ -226,9 +236,9 @@ export const bytesOf = (db: Connection): number =>
     : [db.name, `${db.name}-wal`].reduce((sum, path) => sum + fileSize(path), 0);
 
 /**
- * Whether a folder has a database. It opens and creates nothing.
- * @throws {StoreError} `unusable` with one line for the operator, if the folder has
- *   lost its database, has an empty one, or is not accessible to this user.
+ * Checks whether a folder has a database, without opening or creating anything.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator, if the folder has lost
+ * its database, the database is empty, or this user cannot access the folder.
  */
 export function hasDatabase(dataDir: string): boolean {
   return explainOpening(dataDir, () => {
@@ -240,7 +250,7 @@ export function hasDatabase(dataDir: string): boolean {
   });
 }
 
-/** @throws {StoreError} like {@link hasDatabase}, and if there is none. */
+/** @throws {StoreError} if {@link hasDatabase} throws or returns false. */
 export function refuseMissing(dataDir: string): void {
   if (!hasDatabase(dataDir)) {
     throw new StoreError("unusable", `there is no database in ${dataDir}`);
@@ -248,8 +258,8 @@ export function refuseMissing(dataDir: string): void {
 }
 
 /**
- * Opens something, and explains errors.
- * @throws {StoreError} `unusable` with one line for the operator.
+ * Opens a database, and converts errors to messages for the operator.
+ * @throws {StoreError} `unusable`, with a one-line message for the operator.
  */
 function explainOpening<T>(dataDir: string, open: () => T): T {
   try {
@@ -259,7 +269,7 @@ function explainOpening<T>(dataDir: string, open: () => T): T {
     if (code === "EEXIST" || code === "ENOTDIR") {
       throw new StoreError("unusable", `DATA_DIR: ${dataDir} is not a folder`);
     }
-    // The other lines of a missing native addon say where it was searched.
+    // For a missing native addon, the remaining lines only list the paths that were searched.
     const [first = ""] = message.split("\n", 1);
     const advice = first.startsWith("Could not locate the bindings file")
       ? " It was not built for this Node.js: npm rebuild better-sqlite3"
@@ -268,7 +278,7 @@ function explainOpening<T>(dataDir: string, open: () => T): T {
   }
 }
 
-/** The advice to an operator about an error of SQLite or of the system. */
+/** Returns advice for the operator about an error from SQLite or the operating system. */
 function adviceOnCode(code: string): string {
   if (/^(EACCES|EPERM|EROFS|SQLITE_(CANTOPEN|READONLY|PERM))/.test(code)) {
     return `; the user ${userName()} must be able to read and write there`;
@@ -286,12 +296,12 @@ function userName(): string {
   try {
     return userInfo().username;
   } catch {
-    // The user has no name, as in some containers.
+    // The user has no name, for example in some containers.
     return `with the number ${process.getuid?.()}`;
   }
 }
 
-/** The {@link StoreError} for an error of SQLite; undefined if the error is a bug of Foyer. */
+/** Converts an SQLite error to a {@link StoreError}. Returns undefined if the error is a bug in Foyer. */
 export function storeErrorOf(error: unknown): StoreError | undefined {
   if (error instanceof StoreError) return error;
   if (!(error instanceof Database.SqliteError)) return undefined;

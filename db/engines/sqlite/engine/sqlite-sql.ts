@@ -12,16 +12,16 @@ import {
 } from "../../../domains/domain.js";
 import { domains, type DomainWrite } from "../../../domains/index.js";
 
-/** A statement of SQLite, and which parameter each of its places takes. */
+/** An SQLite statement, and the parameter index for each of its placeholders. */
 interface Prepared {
   readonly statement: Statement<unknown[]>;
   readonly places: readonly number[];
 }
 
 /**
- * Makes {@link Sql} of a connection. Each statement answers before the next microtask, so
- * nothing else uses the connection between the statements of an async function.
- * @param within runs a statement.
+ * Creates an {@link Sql} for a connection. Each statement completes before the next microtask, so
+ * no other code uses the connection between the statements of an async function.
+ * @param within wraps the execution of a statement.
  */
 export function sqlOn(
   db: Connection,
@@ -84,12 +84,15 @@ function statements(
   };
 }
 
-/** The text that SQLite takes, which has places without numbers, and the parameter of each. */
+/**
+ * Translates a statement for SQLite. @returns the statement with unnumbered placeholders, and each
+ * placeholder's parameter index.
+ */
 function translated(text: string): { own: string; places: number[] } {
   const places: number[] = [];
   const own = text
     .replace(/= ANY ?\(\$(\d+)\)/g, "IN (SELECT value FROM json_each($$$1))")
-    // PostgreSQL has digests of long texts in its indexes.
+    // Only PostgreSQL needs digests, because its indexes limit the length of strings.
     .replace(/\bfoyer_digest\(([\w.$]+)\)/g, "$1")
     .replace(/\$(\d+)/g, (_, number: string) => {
       places.push(Number(number) - 1);
@@ -114,7 +117,7 @@ interface DomainWriter {
   ): Promise<unknown>;
 }
 
-/** The methods of all domains. Reads run on the event loop, and writes in the thread. */
+/** Binds the methods of all domains. Reads run on the event loop, and writes in the writer thread. */
 export function boundDomains(sql: Reading, writer: DomainWriter): BoundAll<typeof domains> {
   const bind = (name: string, one: AnyDomain) => ({
     ...one.reads(sql),
@@ -127,7 +130,7 @@ export function boundDomains(sql: Reading, writer: DomainWriter): BoundAll<typeo
   ) as unknown as BoundAll<typeof domains>;
 }
 
-/** The writes of all domains by their names in the thread. Each runs inside a transaction of its caller. */
+/** Returns the writes of all domains, by qualified name. Each write runs inside its caller's transaction. */
 export function domainWrites(
   sql: Sql,
   log: DomainLog,
@@ -142,28 +145,26 @@ export function domainWrites(
   return Object.fromEntries(named) as ReturnType<typeof domainWrites>;
 }
 
-/** How often the event loop has polled its sockets (`uv_metrics_info`). */
+/** Returns how many times the event loop has polled its sockets (`uv_metrics_info`). */
 const polls = (): number => performance.nodeTiming.uvMetricsInfo.loopCount;
 
 /**
- * The reads of one connection. Every read calls {@link enter} first.
+ * Groups the reads of one connection into turns. Every read must call {@link enter} first.
  *
- * All reads within one turn of the event loop see one state of the database. The
- * first read begins a transaction, which ends with the turn. So the statements
- * of one read are consistent, and SQLite looks into shared memory once in a turn
- * instead of once for each statement. Reads see writes of other processes from the
- * next turn on, and writes of this process after {@link refresh}.
+ * All reads within one turn of the event loop see one state of the database. The first read begins
+ * a transaction, which ends with the turn. The statements of one read are therefore consistent, and
+ * SQLite accesses shared memory once per turn instead of once per statement. Reads see writes by
+ * other processes from the next turn on, and writes by this process after {@link refresh}.
  *
- * A turn begins when the event loop polls its sockets, and not with its timers: a request
- * that arrives after a timer has read may come from a client to which another process has
- * confirmed a write in between.
+ * A turn begins when the event loop polls its sockets, rather than with its timers: a request that
+ * arrives after a read in a timer may come from a client that has already seen another process
+ * confirm a write.
  *
- * `PRAGMA data_version` changes with every commit of another connection. The
- * connection of these reads never writes, so an unchanged number means an unchanged
- * database.
+ * `PRAGMA data_version` changes with every commit by another connection. The connection used here
+ * never writes, so an unchanged number means an unchanged database.
  *
- * A database in memory has one connection, which writes in turns of its own. Reads need no
- * transaction, and the number is that of all changes.
+ * An in-memory database has a single connection, which also writes, in separate turns. Its reads
+ * need no transaction, and the number counts all of its changes.
  */
 export class ReadTurns {
   readonly #db: Connection;
@@ -186,25 +187,25 @@ export class ReadTurns {
     this.#rollBack = db.prepare("ROLLBACK");
   }
 
-  /** The number of the state that the reads of this turn see. */
+  /** The number of the database state that reads in this turn see. */
   get seen(): number {
     return this.#seen;
   }
 
-  /** Makes the next read see everything that is committed by now. */
+  /** Makes the next read see everything committed so far. */
   refresh(): void {
     this.#reading = false;
     if (this.#db.memory || !this.#db.open || !this.#db.inTransaction) return;
     try {
       this.#commit.run();
     } catch {
-      // On a damaged database, even ending a read can fail. Nothing was written, so
-      // nothing is lost, and the next read reports the damage.
+      // On a damaged database, even ending a read can fail. Nothing was written, so nothing is
+      // lost, and the next read reports the damage.
       if (this.#db.inTransaction) this.#rollBack.run();
     }
   }
 
-  /** Makes all reads until the end of this turn see one state. */
+  /** Makes all reads until the end of this turn see the same state. */
   enter(): void {
     if (this.#db.memory) return this.#look();
     const turn = polls();

@@ -12,16 +12,16 @@ import {
   tooOld,
 } from "../../../schema/migrations.js";
 
-/** SQLite's application_id of a Foyer database: "Foyr". */
+/** The SQLite application_id of a Foyer database: ASCII for "Foyr". */
 const APPLICATION_ID = 0x466f7972;
 
 /**
- * The version of the schema of a database; 0 if it is empty.
- * @throws {StoreError} `unusable` when it is not Foyer's, of a newer Foyer, or of a build
- *   before release 0.1.0.
+ * Returns the schema version of a database, or 0 if it is empty.
+ * @throws {StoreError} `unusable` if the database does not belong to Foyer, belongs to a newer
+ * version, or was created by a build before release 0.1.0.
  */
 export function schemaVersionOf(db: Connection): number {
-  // In one transaction, as another process may be creating the database.
+  // Read the values in one transaction, because another process may be creating the database.
   const { owner, version, tables } = db.transaction(() => ({
     owner: db.pragma("application_id", { simple: true }),
     version: db.pragma("user_version", { simple: true }) as number,
@@ -41,11 +41,12 @@ export function schemaVersionOf(db: Connection): number {
 }
 
 /**
- * Upgrades an older database to the latest version, or leaves it as it was. First it
- * is copied to a file beside it. No other process may have it open meanwhile, as a
- * server of an older Foyer would go on to write to it.
- * @param log gets one line about the upgrade.
- * @throws {StoreError} `unusable` if it fails, or if another process has it open.
+ * Upgrades an outdated database to the latest version, or leaves it unchanged on failure. The
+ * database is first copied to a file next to it. No other process may have the database open,
+ * because a server that runs the old version would keep writing to it.
+ * @param log receives a one-line message after the upgrade.
+ * @throws {StoreError} `unusable` if the upgrade fails, or if another process has the database
+ * open.
  */
 export function upgradeFile(file: string, log: (line: string) => void): void {
   const deadline = performance.now() + CLOSE_WAIT_MS;
@@ -77,17 +78,17 @@ export function upgradeFile(file: string, log: (line: string) => void): void {
   }
 }
 
-/** How long an upgrade waits for commands that have the database open. */
+/** How long an upgrade waits for commands to close the database. */
 const CLOSE_WAIT_MS = 3000;
 
-/** How long another process may take to upgrade. */
+/** How long to wait for another process to finish an upgrade. */
 export const UPGRADE_TIMEOUT_MS = 10 * 60 * 1000;
 
-/** Waits, but not always for the same time, as two may wait for each other. */
+/** Waits for a random time, because two processes may be waiting for each other. */
 const pause = () =>
   void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 20 + 50 * Math.random());
 
-/** The version of a database file, once no process upgrades it. */
+/** Returns the version of a database file, after waiting for any upgrade in progress. */
 export function versionIn(file: string): number {
   const db = new Database(file, { timeout: UPGRADE_TIMEOUT_MS });
   try {
@@ -98,9 +99,8 @@ export function versionIn(file: string): number {
 }
 
 /**
- * Opens a database that no other process has open. In WAL mode, each connection holds
- * a lock of the file that all share, for as long as it is open, in every version of
- * Foyer; this one holds it alone.
+ * Opens a database exclusively. In WAL mode, every open connection, in every version of Foyer,
+ * holds a shared lock on the file; this connection holds an exclusive lock.
  * @returns undefined if there is another connection.
  */
 function openAlone(file: string): Connection | undefined {
@@ -121,13 +121,13 @@ function openAlone(file: string): Connection | undefined {
 }
 
 /**
- * Creates or upgrades the tables of a database, wholly or not at all.
- * @throws {StoreError} `unusable` if that fails.
+ * Creates or upgrades the tables of a database atomically.
+ * @throws {StoreError} `unusable` if the upgrade fails.
  */
 export function migrate(db: Connection): void {
   const latest = latestVersion();
   if (schemaVersionOf(db) === latest) return;
-  // Of two processes that create one, the other then finds nothing to do.
+  // If two processes create the tables simultaneously, the second process finds nothing to do.
   const run = db.transaction(() => {
     const version = schemaVersionOf(db);
     if (version === latest) return;
@@ -148,13 +148,13 @@ export function migrate(db: Connection): void {
   }
 }
 
-/** The file that a version is copied to while it is upgraded. */
+/** Returns the path of the file to which an upgrade copies the old version. */
 const partOf = (file: string, version: number) => `${file}.v${version}.part`;
 
 /**
- * Gives the copy of an old version its final name after the upgrade. Until then
- * the next attempt overwrites it, so a server that is killed again and again does
- * not fill the disk. Runs also at the next start, in case this one was killed.
+ * Gives the copy of the old database its final name after the upgrade. Until then, each new attempt
+ * overwrites the copy, so that a server that is killed repeatedly does not fill the disk. Also runs
+ * at the next start, in case this process is killed first.
  */
 function nameCopies(file: string, present: number, log: (line: string) => void): void {
   for (let version = BASELINE; version < present; version++) {
@@ -165,7 +165,7 @@ function nameCopies(file: string, present: number, log: (line: string) => void):
     try {
       renameSync(part, copy);
     } catch (error) {
-      // Another process has just renamed it.
+      // Another process has just renamed the copy.
       if ((error as NodeJS.ErrnoException).code === "ENOENT") continue;
       throw error;
     }
@@ -175,7 +175,7 @@ function nameCopies(file: string, present: number, log: (line: string) => void):
   }
 }
 
-/** Copies a database to a file for its owner only, which is durable before the upgrade is. */
+/** Copies a database to a file readable only by its owner. The copy is durable before the upgrade begins. */
 function putAside(db: Connection, part: string): void {
   try {
     rmSync(part, { force: true });

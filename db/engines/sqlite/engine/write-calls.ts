@@ -10,8 +10,8 @@ export type Writes = ReturnType<typeof logPruning>;
 export type WriteName = keyof Writes | DomainWrite;
 
 /**
- * A write as it is sent to the writer thread. Messages between the threads have values by
- * position, because to copy the names of fields takes most of the time.
+ * A write, as sent to the writer thread. Messages between the threads are tuples, because cloning
+ * field names would dominate the cost.
  */
 export type WriteCall = readonly [
   id: number,
@@ -20,44 +20,44 @@ export type WriteCall = readonly [
   by: Author | undefined,
 ];
 
-/** A message to the thread: writes, or to end. */
-export type Message = WriteCall[] | "close";
+/** A message to the writer thread: either writes to run, or a request to end. */
+export type WriterMessage = WriteCall[] | "close";
 
-export interface Failure {
+export interface WriteFailure {
   problem: StoreProblem | "fault";
   message: string;
   field?: string;
 }
 
-/** The answer to a write: its result, or why it failed. */
+/** The outcome of a write: its result, or the failure. */
 export type WriteAnswer =
   | readonly [id: number, result: unknown]
-  | readonly [id: number, result: undefined, failure: Failure];
+  | readonly [id: number, result: undefined, failure: WriteFailure];
 
 /**
- * A message of the thread after its transactions. A delivery of chat is the same object in
- * an answer and in a hint, so it is copied once.
+ * The writer thread's report after running writes. A chat delivery is the same object in an answer
+ * and in a hint, so it is cloned only once.
  */
 export interface BatchReport {
   answers: WriteAnswer[];
   hints: SentHint[];
-  /** Whether erased bytes are left in the files of the database. */
+  /** Whether the writes left erased bytes in the database files. */
   erased: boolean;
 }
 
-export interface WriteOptions {
+export interface WriterThreadOptions {
   dataDir: string;
-  /** The database in memory that is used instead of the one in {@link dataDir}. */
+  /** An in-memory database to use instead of the database in {@link dataDir}. */
   memory?: Connection;
-  /** The author of writes that name none. */
+  /** The author of writes that name no author. */
   author: Author;
   audits: boolean;
-  /** How long a write waits for the lock of another process, in milliseconds. */
+  /** How long a write waits for another process's lock, in milliseconds. */
   lockTimeout: number;
 }
 
-/** A bug of Foyer. Its stack goes to the log, and nothing to the client. */
-export function toFault(error: unknown): Failure & { field?: undefined } {
+/** Converts an error that is a bug in Foyer. The stack trace is logged, but never sent to a client. */
+export function toFault(error: unknown): WriteFailure & { field?: undefined } {
   const { stack, message } = error as Error;
   return { problem: "fault", message: stack ?? message };
 }

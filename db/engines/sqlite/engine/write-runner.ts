@@ -7,35 +7,36 @@ import { openForWriting, retryWhileBusy, storeErrorOf } from "./sqlite-database.
 import { domainWrites, sqlOn } from "./sqlite-sql.js";
 import {
   type BatchReport,
-  type Failure,
-  type Message,
+  type WriteFailure,
+  type WriterMessage,
   toFault,
   type WriteAnswer,
   type WriteCall,
-  type WriteOptions,
+  type WriterThreadOptions,
   type Writes,
 } from "./write-calls.js";
 
 /**
- * How often a write asks for the lock of another process again, in milliseconds. SQLite's own
- * handler waits for up to 100 ms, so it misses the pauses between the slices of long work.
+ * Delay between a write's attempts to lock the database while another process holds the lock, in
+ * milliseconds. SQLite's own handler sleeps for up to 100 ms, so it would miss the pauses between
+ * the slices of long-running work.
  */
 const LOCK_RETRY_MS = 2;
 
-/** The answers of a transaction, and the hints of its entries. */
+/** The outcomes of a transaction's writes, and the hints about its entries. */
 interface Batch {
   answers: WriteAnswer[];
   hints: SentHint[];
 }
 
-/** Runs writes on its own connection, or on the shared one of an in-memory database. A process has at most one. */
+/** Runs writes on its own connection, or on the shared connection to an in-memory database. */
 export class WriteRunner {
   readonly #db: Connection;
   readonly #attempt: ReturnType<typeof batches>;
   readonly #log: WriteLog;
 
-  /** @throws {StoreError} `unusable`. */
-  constructor({ dataDir, memory, author, audits, lockTimeout }: WriteOptions) {
+  /** @throws {StoreError} `unusable` if the database cannot be opened. */
+  constructor({ dataDir, memory, author, audits, lockTimeout }: WriterThreadOptions) {
     const db = memory ?? openForWriting(dataDir, { upgrade: false, lockTimeout: 0 });
     const sql = sqlOn(db);
     const log = new WriteLog(db, { author, audits, hasFiles: !memory });
@@ -48,7 +49,10 @@ export class WriteRunner {
     this.#attempt = batches(db, writes, log, lockTimeout);
   }
 
-  /** Runs writes. Only microtasks pass. They must be over before others may begin. */
+  /**
+   * Runs writes. Only microtasks run until the promise resolves. Callers must wait for the promise
+   * before the next call.
+   */
   async run(calls: readonly WriteCall[]): Promise<BatchReport> {
     const batch = await this.#commit(calls);
     return { ...batch, erased: this.#log.hasErased };
@@ -58,7 +62,7 @@ export class WriteRunner {
     if (!this.#db.memory) this.#db.close();
   }
 
-  /** Runs all calls in one transaction. Each succeeds or fails alone, unless the commit fails. */
+  /** Runs all calls in one transaction. Each call succeeds or fails independently, unless the commit fails. */
   async #commit(batch: readonly WriteCall[]): Promise<Batch> {
     try {
       return await this.#attempt(batch);
@@ -70,24 +74,26 @@ export class WriteRunner {
 }
 
 /**
- * The error for a disk that failed during a commit. The log may have the whole
- * transaction, which then takes effect after a crash although it has none now.
+ * If the disk failed during a commit, returns the error to report; otherwise, returns undefined.
+ * The write-ahead log may contain the whole transaction, which would then take effect after a crash
+ * even though the commit failed.
  */
 function asDoubtful(error: unknown): StoreError | undefined {
   const { code = "", message } = error as Error & { code?: string };
   return code.startsWith("SQLITE_IOERR") ? new StoreError("doubtful", message) : undefined;
 }
 
-/** A write failed after it had changed something, so its batch must be repeated. */
-class HalfDone extends Error {}
+/** Thrown when a write fails after changing something, so that its batch must be repeated. */
+class PartialWriteError extends Error {}
 
-/** The answer to a write. A write of a domain answers after some microtasks, and others at once. */
+/** The outcome of a write. Domain writes finish after a few microtasks, and all other writes synchronously. */
 type Answering = WriteAnswer | Promise<WriteAnswer>;
 
 /**
- * Runs several writes in one transaction, so that each succeeds or fails alone.
- * @param lockTimeout how long a transaction waits for another process, in milliseconds.
- * @returns a function that runs a batch. Only microtasks pass until its promise resolves.
+ * Creates a function that runs several writes in one transaction, so that each write succeeds or
+ * fails independently.
+ * @param lockTimeout how long a transaction waits for another process's lock, in milliseconds.
+ * @returns a function that runs a batch. Only microtasks run until its promise resolves.
  */
 export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeout: number) {
   const byName = writes as Record<string, (...args: unknown[]) => unknown>;
@@ -99,28 +105,28 @@ export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeo
   const release = db.prepare("RELEASE write");
   const rollBack = db.prepare("ROLLBACK TO write");
 
-  /** @throws {StoreError} `busy` if another process keeps the lock for too long. */
+  /** @throws {StoreError} `busy` if another process holds the lock for too long. */
   const begin = () => retryWhileBusy(() => void beginNow.run(), lockTimeout, LOCK_RETRY_MS);
 
   /**
    * Runs one write without a savepoint.
-   * @throws {HalfDone} if it failed and would have to be undone.
+   * @throws {PartialWriteError} if the write failed after changing something.
    */
   function attempt(call: WriteCall): Answering {
     const before = rowsChanged.get();
     return answerOf(call, (error) => {
       if (!db.inTransaction) throw error;
-      if (rowsChanged.get() !== before) throw new HalfDone();
+      if (rowsChanged.get() !== before) throw new PartialWriteError();
     });
   }
 
-  /** Runs one write in a savepoint, so that it can be undone alone. */
+  /** Runs one write in a savepoint, so that it can be rolled back independently. */
   function attemptAlone(call: WriteCall): Answering {
     savepoint.run();
     return answerOf(
       call,
       (error) => {
-        // On an error of the disk, SQLite rolls back the whole transaction by itself.
+        // After a disk error, SQLite itself has rolled back the whole transaction.
         if (!db.inTransaction) throw error;
         rollBack.run();
         release.run();
@@ -129,7 +135,10 @@ export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeo
     );
   }
 
-  /** @param undo runs if the write has failed, and @param done if it has not. */
+  /**
+   * @param undo called if the write fails.
+   * @param done called if the write succeeds.
+   */
   function answerOf(
     call: WriteCall,
     undo: (error: unknown) => void,
@@ -174,39 +183,42 @@ export function batches(db: Connection, writes: Writes, log: WriteLog, lockTimeo
   }
 
   return async (batch: readonly WriteCall[]): Promise<Batch> => {
-    // A savepoint for each write would add half the time, because SQLite saves
-    // every page. A write that is refused has rarely changed anything.
+    // First try without savepoints. A savepoint for each write would take 50 % more time, because
+    // SQLite saves every page that changes, and a rejected write has rarely changed anything.
     try {
       return await inTransaction(batch, attempt);
     } catch (error) {
-      if (!(error instanceof HalfDone)) throw error;
+      if (!(error instanceof PartialWriteError)) throw error;
       return inTransaction(batch, attemptAlone);
     }
   };
 }
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): WriteFailure {
   const { problem, message, field } = storeErrorOf(error) ?? toFault(error);
   return { problem, message, ...(field !== undefined && { field }) };
 }
 
-/** What runs the writes of a {@link Writer}. */
+/** Runs the writes of a {@link Writer}, in any thread. */
 export interface Runner {
-  /** Takes a message. @throws if it cannot be copied. */
-  post(message: Message): void;
+  /** Queues a message. @throws if the message cannot be cloned. */
+  post(message: WriterMessage): void;
 }
 
 interface RunnerEvents {
   readonly onReport: (report: BatchReport) => void;
-  /** The runner has ended. @param reason why, if it failed. */
+  /** Called when the runner has ended. @param reason the error message, if the runner failed. */
   readonly onEnd: (reason?: string) => void;
 }
 
-/** Starts a {@link Runner}. A simulation passes its own. @throws {StoreError} `unusable`. */
-export type StartRunner = (options: WriteOptions, events: RunnerEvents) => Runner;
+/** Starts a {@link Runner}. A simulation passes its own function. @throws {StoreError} `unusable`. */
+export type StartRunner = (options: WriterThreadOptions, events: RunnerEvents) => Runner;
 
-/** Runs writes in a thread of their own, as they wait for the disk. */
-export function threadRunner(options: WriteOptions, { onReport, onEnd }: RunnerEvents): Runner {
+/** Runs writes in a separate thread, because writes wait for the disk. */
+export function threadRunner(
+  options: WriterThreadOptions,
+  { onReport, onEnd }: RunnerEvents,
+): Runner {
   const worker = startThread(new URL("./writer-thread.js", import.meta.url), options);
   let reason: string | undefined;
   worker.on("message", onReport);
@@ -216,22 +228,23 @@ export function threadRunner(options: WriteOptions, { onReport, onEnd }: RunnerE
 }
 
 /**
- * Runs writes in the thread of the caller. A thread costs a start, and nothing waits for this one
- * before a server listens.
- * @throws {StoreError} `unusable`.
+ * Runs writes in the caller's thread, which avoids the cost of starting a thread. Used for
+ * in-memory databases, and before a server listens, when nothing else needs the caller's thread.
+ * @throws {StoreError} `unusable` if the database cannot be opened.
  */
-export function ownRunner(options: WriteOptions, { onReport, onEnd }: RunnerEvents): Runner {
+export function ownRunner(options: WriterThreadOptions, { onReport, onEnd }: RunnerEvents): Runner {
   const runner = new WriteRunner(options);
   let last = Promise.resolve();
   const fail = ({ message }: Error) => onEnd(message);
-  const take = async (message: Message) => {
+  const take = async (message: WriterMessage) => {
     if (Array.isArray(message)) return onReport(await runner.run(message));
     runner.close();
     onEnd();
   };
   return {
-    // One after the other, as each is a transaction. Each begins with a turn of the event loop, so
-    // that nothing else uses the connection of a database in memory before it ends.
+    // Messages are handled sequentially, because each message is a transaction. Each transaction
+    // starts in a new turn of the event loop, so that nothing else uses an in-memory database's
+    // connection before the transaction ends.
     post: (message) => {
       last = last
         .then(() => nextTurn(processClock))

@@ -10,51 +10,52 @@ import {
   type WriteAnswer,
   type WriteCall,
   type WriteName,
-  type WriteOptions,
+  type WriterThreadOptions,
   type Writes,
 } from "./write-calls.js";
 import { ownRunner, type Runner, type StartRunner, threadRunner } from "./write-runner.js";
 
-/** How long patient items gather. */
+/** Minimum interval between deliveries of patient items while there is a crowd. */
 const GATHER_WINDOW_MS = 8;
 
-/** The most items that are delivered at once while none is urgent. */
+/** Maximum number of patient items to collect for one delivery. */
 const MAX_GATHERED = 500;
 
-/** The most urgent items of one turn of the event loop that are delivered at once. */
+/** Number of collected items at which an urgent item is delivered before the turn ends. */
 const MAX_URGENT = 8;
 
 /**
- * Collects items and delivers them together, in the order of their arrival.
+ * Collects items and delivers them together, in order of arrival.
  *
- * An urgent item leaves at the end of this turn of the event loop, with everything
- * that came before it. So does a patient item, unless there is a crowd: then it waits
- * until {@link GATHER_WINDOW_MS} has passed since the last delivery, and others join it. Items
- * are a crowd when one comes before the last one is dealt with. A caller that waits for
- * each result before the next item is no crowd, and is never held up.
+ * An urgent item is delivered at the end of the current turn of the event loop, along with all
+ * items that arrived before it. A patient item is delivered at that time as well, unless there is a
+ * crowd: then the item waits until {@link GATHER_WINDOW_MS} has passed since the last delivery, so
+ * that more items can join the delivery. There is a crowd when an item arrives before the previous
+ * item has been handled. A caller that waits for each result before adding the next item is not a
+ * crowd, and is never delayed.
  */
-class Gathering<T> {
+class Batcher<T> {
   readonly #clock: Clock;
   readonly #deliver: (items: T[]) => void;
   #items: T[] = [];
-  /** Whether the items are delivered at the end of this turn. */
+  /** Whether the items will be delivered at the end of this turn. */
   #leaving = false;
   #stopWaiting = () => {};
   #deliveries = 0;
   #deliveredAt = -Infinity;
   #crowded = false;
 
-  /** @param deliver gets the items, at least one. */
+  /** @param deliver receives the items, of which there is at least one. */
   constructor(clock: Clock, deliver: (items: T[]) => void) {
     this.#clock = clock;
     this.#deliver = deliver;
   }
 
-  /** @param busy whether earlier items are not dealt with yet. */
+  /** @param busy whether earlier items have not been handled yet. */
   add(item: T, { patient, busy }: { patient: boolean; busy: boolean }): void {
     const count = this.#items.push(item);
     if (!patient) {
-      // A long turn delivers several times, so that the receiver is not idle meanwhile.
+      // A long turn delivers several times, so that the receiver does not idle until the turn ends.
       if (this.#leaving && count >= MAX_URGENT) this.flush();
       else if (!this.#leaving) this.#leave();
       return;
@@ -88,22 +89,25 @@ class Gathering<T> {
   };
 }
 
-/** After how long without a write the thread ends. An idle one takes some MiB. */
+/** Time without writes after which the thread ends. An idle thread uses a few MiB of memory. */
 const IDLE_TIMEOUT_MS = 20_000;
 
-interface WriterOptions extends WriteOptions {
+interface WriterOptions extends WriterThreadOptions {
   clock: Clock;
-  /** Starts what runs the writes: by default a thread, or this one if {@link startsHere}. */
+  /** Starts the runner; by default, in a separate thread, or in this thread if {@link startsHere}. */
   runner?: StartRunner;
-  /** Called after each transaction, before the promises of its writes resolve. */
+  /** Called after each transaction, before the promises for its writes resolve. */
   onWritten: () => void;
-  /** Gets the entries of transactions, after {@link onWritten}. Answers wait for its promise. */
+  /**
+   * Receives each transaction's entries, after {@link onWritten}. The promises for the writes wait
+   * for the returned promise.
+   */
   onAppended: OnAppended;
-  /** Called after transactions that left erased bytes in the files of the database. */
+  /** Called after transactions that left erased bytes in the database files. */
   onErased: () => void;
-  /** Whether writes run in this thread until {@link Writer.serve}; false by default. */
+  /** Whether writes run in this thread until {@link Writer.serve} is called; false by default. */
   startsHere?: boolean;
-  /** After how long without a write the thread ends, in milliseconds. */
+  /** Time without writes after which the thread ends, in milliseconds. */
   idle?: number;
 }
 
@@ -115,8 +119,8 @@ interface PendingWrite {
 type Unsent = PendingWrite & { call: WriteCall };
 
 /**
- * The writes that crowds make in the same moment. They gather, because each transaction
- * has a cost of its own. Marks are not among them: they come in batches.
+ * The writes that crowds make simultaneously. They are collected, because each transaction has a
+ * fixed cost. Read marks are not included, because they already arrive in batches.
  */
 const OF_CROWDS: ReadonlySet<WriteName> = new Set([
   "users.enter",
@@ -129,18 +133,24 @@ const OF_CROWDS: ReadonlySet<WriteName> = new Set([
   "polls.vote",
 ]);
 
-/** Sends writes to the writer thread and receives their answers. */
+/** Sends writes to the writer thread and receives their results. */
 export class Writer {
   readonly #options: WriterOptions;
   readonly #waiting = new Map<number, PendingWrite>();
-  /** How many writes wait, in memory that threads share: long work on the files stops for them. */
+  /**
+   * The number of pending writes, in memory shared between threads. Long-running work on the
+   * database files stops while writes are pending.
+   */
   readonly waiting = new Int32Array(new SharedArrayBuffer(4));
-  /** The writes that are not sent yet. A message to the thread costs as much as a small write. */
-  readonly #unsent: Gathering<Unsent>;
+  /**
+   * The writes that have not been sent yet. They are sent in batches, because a message to the
+   * thread costs as much as a small write.
+   */
+  readonly #unsent: Batcher<Unsent>;
   #runner: Runner | undefined;
   /** Whether {@link #runner} has reported anything. */
   #hasBegun = false;
-  /** The writes that wait until {@link #runner} has ended, once it was asked to. */
+  /** The writes that wait until {@link #runner} has ended; undefined unless the runner has been asked to end. */
   #held: Unsent[] | undefined;
   #idle: NodeJS.Timeout | undefined;
   #isServing: boolean;
@@ -152,10 +162,10 @@ export class Writer {
   constructor(options: WriterOptions) {
     this.#options = options;
     this.#isServing = !options.startsHere;
-    this.#unsent = new Gathering(options.clock, (writes) => this.#send(writes));
+    this.#unsent = new Batcher(options.clock, (writes) => this.#send(writes));
   }
 
-  /** From now on, writes run in a thread. @returns when this one runs none any more. */
+  /** Runs all subsequent writes in a separate thread. Resolves once this thread no longer runs writes. */
   async serve(): Promise<void> {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -167,9 +177,9 @@ export class Writer {
   }
 
   /**
-   * Runs one write. It is durable when the promise resolves.
+   * Runs one write. The write is durable when the promise resolves.
    * @param by the author.
-   * @throws {StoreError} the error of the write, or a problem of the store.
+   * @throws {StoreError} any error that the write throws, or a problem with the store.
    */
   run<W extends keyof Writes>(
     write: W,
@@ -179,7 +189,7 @@ export class Writer {
     return this.#run(write, by, args);
   }
 
-  /** Runs one write of a domain, as {@link run} does. */
+  /** Runs one of a domain's writes, like {@link run}. */
   runOfDomain(
     write: DomainWrite,
     by: Author | undefined,
@@ -206,8 +216,7 @@ export class Writer {
   #send(unsent: Unsent[]): void {
     if (this.#held) return void this.#held.push(...unsent);
     try {
-      // The next write replaces a thread that died, because a temporary fault of the
-      // disk must not end the service.
+      // Restart a thread that has died, because a temporary disk error must not end the service.
       this.#runner ??= this.#start();
     } catch (error) {
       const { message } = error as Error;
@@ -224,7 +233,7 @@ export class Writer {
     try {
       this.#runner.post(calls);
     } catch {
-      // A write whose arguments cannot be copied to the thread must fail alone.
+      // A write whose arguments cannot be cloned must not fail the rest of the batch.
       for (const call of calls) {
         try {
           this.#runner.post([call]);
@@ -245,7 +254,7 @@ export class Writer {
     await closed;
   }
 
-  /** Asks the runner to end. Later writes wait. */
+  /** Asks the runner to end. New writes wait until it has ended. */
   #end(): void {
     if (!this.#runner || this.#held) return;
     this.#held = [];
@@ -299,7 +308,7 @@ export class Writer {
         clearTimeout(this.#idle);
         this.#runner = undefined;
         onWritten();
-        // It may have died between a commit and its answer.
+        // The runner may have died between a commit and its report.
         const problem = this.#hasBegun ? "doubtful" : "unusable";
         for (const { reject } of this.#waiting.values()) {
           reject(new StoreError(problem, reason));

@@ -4,7 +4,7 @@ import { detach } from "../../../runtime.js";
 import { SqliteEraser } from "./sqlite-eraser.js";
 import type { EraserData, RoundAnswer } from "./threaded-eraser.js";
 
-// The thread of a ThreadedEraser.
+// The thread that runs a ThreadedEraser's rounds.
 
 const port = parentPort!;
 const { dataDir, waiting } = workerData as EraserData;

@@ -1,38 +1,21 @@
 import type { Database as Connection } from "better-sqlite3";
+import { TABLES } from "../../../copies/tables.js";
 
-// Deleting a row is not enough. SQLite overwrites deleted rows (`secure_delete`). But when
-// it moves a row to another page, the old page keeps its bytes, and no deletion finds them
-// there.
+// Deleting a row is not enough. SQLite overwrites deleted rows (`secure_delete`). However, when it
+// moves a row to another page, the old page keeps a copy of the row's bytes, which a later deletion
+// does not overwrite.
 
-/** The tables whose rows are erased: such as users, who have names, files, which have secret keys, and user texts. */
-export const ERASED_TABLES = [
-  "users",
-  "blocks",
-  "files",
-  "announcements",
-  "questions",
-  "polls",
-  "poll_options",
-  "programs",
-  "program_places",
-  "program_sessions",
-  "program_speakers",
-  "program_favorites",
-  "program_links",
-  "push_subscriptions",
-  "webhooks",
-  "log_kept",
-  "api_callers",
+/** The tables whose rows are erased, and the word index, which copies omit. */
+const ERASABLE: ReadonlySet<string> = new Set([
+  ...TABLES.filter(({ isErasable }) => isErasable).map(({ name }) => name),
   "chat_words",
-] as const;
-export type ErasedTable = (typeof ERASED_TABLES)[number];
+]);
 
-export const isErasedTable = (name: string): name is ErasedTable =>
-  ERASED_TABLES.includes(name as ErasedTable);
+export const isErasable = (table: string): boolean => ERASABLE.has(table);
 
 /**
- * Empties the index of messages, with every page of it. Searches make it anew, which takes less
- * than to rewrite it for channels that nobody searches again.
+ * Empties the word index, including all of its pages. Searches rebuild it lazily, which costs less
+ * than rewriting the index for channels that nobody searches again.
  */
 export function emptyIndex(db: Connection): void {
   const create = db
@@ -44,23 +27,18 @@ export function emptyIndex(db: Connection): void {
 }
 
 /**
- * Rewrites the rows of a table, and with them every page that ever held one. The
- * cost depends on the size of the table, not of the database. The rows
- * keep their rowids, and ids of AUTOINCREMENT are not given again.
+ * Rewrites a table's rows, and thereby every page that has ever held a row. The cost depends on the
+ * table's size rather than the database's size. Rows keep their rowids, and AUTOINCREMENT ids are
+ * not reused.
  *
- * Runs in a transaction and, unless nothing refers to the table, without foreign
- * keys. With them, emptying the table of users would remove the owners of files.
- * @param kept the condition for the rows to keep; all by default.
+ * Must run in a transaction and, unless nothing refers to the table, without foreign keys. With
+ * foreign keys, emptying the `users` table would remove the owners of files.
+ * @param kept the condition for the rows to keep; by default, all rows are kept.
  * @param goOn an SQL function that is called for each row, and throws to stop the work.
  */
-export function rewriteTable(
-  db: Connection,
-  table: ErasedTable | "chat_events",
-  kept?: string,
-  goOn?: string,
-): void {
-  // With the same columns and indexes, SQLite copies from table to table without
-  // decoding rows and without inserting them into the indexes one by one.
+export function rewriteTable(db: Connection, table: string, kept?: string, goOn?: string): void {
+  // Because both tables have the same columns and indexes, SQLite copies rows without decoding them
+  // and without inserting them into the indexes one by one.
   const definitions = db
     .prepare<[string], string>(
       "SELECT sql FROM main.sqlite_schema WHERE tbl_name = ? AND sql IS NOT NULL ORDER BY type DESC",
@@ -71,14 +49,14 @@ export function rewriteTable(
     db.exec(
       sql
         .replace(/^CREATE TABLE \w+/, "CREATE TEMP TABLE kept_rows")
-        // It would bring a table `sqlite_sequence` that hides the real one.
+        // AUTOINCREMENT would create a temporary `sqlite_sequence` table that hides the real table.
         .replace("PRIMARY KEY AUTOINCREMENT", "PRIMARY KEY")
         .replace(/ INDEX (\w+) ON \w+/, " INDEX temp.$1 ON kept_rows"),
     );
   }
   const where = (...conditions: (string | undefined)[]) => {
     const given = conditions.filter((one) => one !== undefined);
-    // In the order of an index, a copy of some rows would take many times as long.
+    // Reading in the order of an index would make a partial copy many times slower.
     return given.length > 0 ? `NOT INDEXED WHERE ${given.join(" AND ")}` : "";
   };
   // A page that becomes empty is overwritten completely.
@@ -91,26 +69,27 @@ export function rewriteTable(
 }
 
 /**
- * The replacement of an erased text: as many zero bytes. The row keeps its size, so SQLite
- * overwrites the text in its place.
+ * Returns the replacement for an erased string: the same number of zero bytes. The row keeps its
+ * size, so SQLite overwrites the string in place.
  */
 export const blankOf = (column: string): string => `zeroblob(length(CAST(${column} AS BLOB)))`;
 
-/** Blanks what the audit has of the entries of the log that meet a condition. */
+/** Returns the statement that blanks the audit's data in log entries that meet a condition. */
 export const blankAudit = (condition: string): string =>
   `UPDATE log SET audit = ${blankOf("audit")}, changes = ${blankOf("changes")},
      request = CASE WHEN request IS NOT NULL THEN ${blankOf("request")} END
    WHERE typeof(audit) = 'text' AND ${condition}`;
 
 /**
- * Copies the write-ahead log into the database, and empties it: it holds earlier states of pages.
- * Writers wait only while the last few pages are copied. Nothing waits for a reader.
- * @returns whether it is empty. It is not while something reads an earlier state.
+ * Copies the write-ahead log into the database, and empties the log, because it contains earlier
+ * states of pages. Writers wait only while the last few pages are copied. Nothing waits for
+ * readers.
+ * @returns whether the log is empty. It is not empty while a reader sees an earlier state.
  */
 export function checkpoint(db: Connection): boolean {
-  // It copies what no reader needs, beside all writers.
+  // Copies everything that no reader needs, without blocking writers.
   db.pragma("wal_checkpoint(PASSIVE)");
-  // This one holds the lock of writers while it waits for readers.
+  // TRUNCATE holds the write lock while it waits for readers, so it must not wait.
   const timeout = db.pragma("busy_timeout", { simple: true }) as number;
   db.pragma("busy_timeout = 0");
   try {

@@ -10,54 +10,54 @@ import {
 } from "../../../erasure/erasure-job.js";
 import { openForWriting } from "../engine/sqlite-database.js";
 import { sqlOn } from "../engine/sqlite-sql.js";
-import { checkpoint, emptyIndex, type ErasedTable, isErasedTable, rewriteTable } from "./scrub.js";
+import { checkpoint, emptyIndex, isErasable, rewriteTable } from "./scrub.js";
 
-// Writers of all processes wait while this holds the lock of writers, so it holds it for some
-// milliseconds, or while nothing is written. When a write of this process comes meanwhile, long work
-// is undone and waits for another such moment.
+// Writers in all processes wait while the eraser holds the write lock. The eraser therefore holds
+// it only for a few milliseconds, or while nothing is being written. If this process starts a write
+// during long-running work, the work is rolled back and retried once nothing is being written.
 
-/** How long it waits for the lock of writers, in milliseconds. */
+/** How long the eraser waits for the write lock, in milliseconds. */
 const LOCK_TIMEOUT_MS = 50;
 
-/** How many rows of an abandoned world one transaction removes. It takes some milliseconds. */
+/** Maximum number of rows that one transaction removes from an abandoned world. Takes a few milliseconds. */
 const ROWS = 200;
 
-/** A table with more rows than this is rewritten only while nothing is written. */
+/** Number of rows above which a table is rewritten only while nothing is being written. */
 const MANY_ROWS = 5000;
 
-/** After how long without a write nothing is being written, in milliseconds. */
+/** Time without writes after which the database counts as idle, in milliseconds. */
 const IDLE_MS = 3000;
 
-/** How often it looks whether something was written. */
+/** Pause before the eraser checks again whether the database is idle. */
 const LOOK_MS = 500;
 
-/** After how long a large table is rewritten whatever is written. */
+/** Age of an erasure at which a large table is rewritten even while data is being written. */
 const MUST_MS = 20 * 3_600_000;
 
-/** How many events must be over before their table is rewritten without them. */
+/** Minimum number of erased events before `chat_events` is rewritten without them. */
 const MANY_EVENTS = 10_000;
 
-/** A write waits for long work. */
+/** Thrown to interrupt long-running work when a write is pending. */
 class Interrupted extends Error {}
 
-/** The SQL function that throws it. */
+/** The SQL function that throws {@link Interrupted}. */
 const GO_ON = "go_on()";
 
-/** Removes erased bytes from the files of a database, on a connection of its own. */
+/** Removes erased bytes from the database files, on a separate connection. */
 export class SqliteEraser {
   readonly #db: Connection;
   readonly #sql: Sql;
   readonly #isWorthCompacting: () => boolean;
   readonly #marks: ReturnType<typeof marksOf>;
-  /** Whether the table of events is worth compacting; undefined if that is to be looked at again. */
+  /** Whether `chat_events` is worth compacting; undefined if this must be checked again. */
   #compacts: boolean | undefined;
   #version: unknown;
   #writtenAt = 0;
 
-  /** @param waiting how many writes of this process wait, in memory that threads share. */
+  /** @param waiting the number of this process's pending writes, in memory shared between threads. */
   constructor(dataDir: string, waiting?: Int32Array) {
     const db = openForWriting(dataDir, { upgrade: false, lockTimeout: LOCK_TIMEOUT_MS });
-    // With them, emptying the table of users would remove the owners of files.
+    // With foreign keys, emptying the `users` table would remove the owners of files.
     db.pragma("foreign_keys = OFF");
     db.function("go_on", { deterministic: false }, () => {
       if (waiting && Atomics.load(waiting, 0) > 0) throw new Interrupted();
@@ -73,7 +73,7 @@ export class SqliteEraser {
     return oldestErasure(this.#sql);
   }
 
-  /** Only microtasks pass until it resolves. */
+  /** Only microtasks run until the promise resolves. */
   async run(urgency: Urgency): Promise<Round> {
     const slice = await eraseSlice(this.#sql, ROWS, (_world, work) =>
       this.#inTransaction((log) => work(this.#sql, log)),
@@ -106,14 +106,14 @@ export class SqliteEraser {
     return { pause: isPostponed ? LOOK_MS : undefined, done };
   }
 
-  /** Runs a slice of work that erases. */
+  /** Runs a slice of work in a transaction, and records what the slice erases. */
   async #inTransaction<T>(work: (log: Pick<DomainLog, "erased">) => Promise<T>): Promise<T> {
     this.#db.exec("BEGIN IMMEDIATE");
     try {
       const subjects = new Set<string>();
       const result = await work({
         erased: (...tables) => {
-          for (const subject of [WAL, ...tables.filter(isErasedTable)]) subjects.add(subject);
+          for (const subject of [WAL, ...tables.filter(isErasable)]) subjects.add(subject);
         },
       });
       for (const subject of subjects) this.#marks.add(subject, Date.now());
@@ -129,8 +129,8 @@ export class SqliteEraser {
     this.#db.close();
   }
 
-  /** @returns whether no write has interrupted it. */
-  #rewrite(table: ErasedTable, goOn?: string): boolean {
+  /** @returns false if a write interrupted the work. */
+  #rewrite(table: string, goOn?: string): boolean {
     return this.#finishes(() => {
       if (table === "chat_words") emptyIndex(this.#db);
       else rewriteTable(this.#db, table, undefined, goOn);
@@ -140,13 +140,13 @@ export class SqliteEraser {
 
   #compact(): boolean {
     return this.#finishes(() => {
-      // Another process may just have done it.
+      // Another process may have just compacted the table.
       if (!this.#isWorthCompacting()) return;
       rewriteTable(this.#db, "chat_events", "gone = 0", GO_ON);
     });
   }
 
-  /** Runs work in a transaction. @returns whether it was not interrupted. */
+  /** Runs work in a transaction. @returns false if a write interrupted the work. */
   #finishes(work: () => void): boolean {
     try {
       this.#db.transaction(work).immediate();
@@ -157,8 +157,9 @@ export class SqliteEraser {
     }
   }
 
-  #isLarge(table: ErasedTable): boolean {
-    // Every edit erases something, and the next searches would make the index again and again.
+  #isLarge(table: string): boolean {
+    // The word index always counts as large: every edit erases words, and the searches that follow
+    // would rebuild the index.
     if (table === "chat_words") return true;
     const count = `SELECT count(*) FROM (SELECT 1 FROM ${table} LIMIT ${MANY_ROWS + 1})`;
     return (this.#db.prepare(count).pluck().get() as number) > MANY_ROWS;
@@ -166,7 +167,7 @@ export class SqliteEraser {
 
   #isIdle(): boolean {
     const now = performance.now();
-    // Commits of this connection do not count.
+    // The data version ignores commits on this connection.
     const version = this.#db.pragma("data_version", { simple: true });
     if (version !== this.#version) this.#writtenAt = now;
     this.#version = version;
@@ -174,7 +175,7 @@ export class SqliteEraser {
   }
 }
 
-/** Does the work in the thread of the caller, without regard to the writes of other processes. */
+/** Opens an eraser that works in the caller's thread and is not interrupted by writes. */
 export function openSqliteEraser(dataDir: string): Eraser {
   const eraser = new SqliteEraser(dataDir);
   return {
@@ -184,10 +185,13 @@ export function openSqliteEraser(dataDir: string): Eraser {
   };
 }
 
-/** The rows of `erasures`. One writer at a time numbers them in the order of their commits. */
+/**
+ * Accesses the rows of `erasures`. They are numbered in the order of their commits, because SQLite
+ * has one writer at a time.
+ */
 function marksOf(db: Connection) {
   const add = db.prepare<[string, number]>("INSERT INTO erasures (subject, at) VALUES (?, ?)");
-  const selectTables = db.prepare<[], { subject: ErasedTable; since: number }>(
+  const selectTables = db.prepare<[], { subject: string; since: number }>(
     `SELECT subject, min(at) AS since FROM erasures WHERE subject <> '${WAL}' GROUP BY subject`,
   );
   const last = db
@@ -197,16 +201,16 @@ function marksOf(db: Connection) {
     `INSERT INTO erasures (subject, at) SELECT '${WAL}', min(at) FROM erasures WHERE subject = ?`,
   );
   const removeTable = db.prepare<[string]>("DELETE FROM erasures WHERE subject = ?");
-  // Events of deleted channels are only erased later, in slices.
+  // The events in deleted channels are only erased later, in slices.
   const remove = db.prepare<[number]>(
     `DELETE FROM erasures WHERE subject = '${WAL}' AND number <= ?
      AND NOT EXISTS (SELECT 1 FROM chat_remains)`,
   );
   return {
     add: (subject: string, at: number) => void add.run(subject, at),
-    tables: () => selectTables.all().filter(({ subject }) => isErasedTable(subject)),
+    tables: () => selectTables.all().filter(({ subject }) => isErasable(subject)),
     last: () => last.get()!,
-    /** A table was rewritten in this transaction. The log now has what its pages had. */
+    /** Records that this transaction rewrote a table. The erased bytes are gone after the next checkpoint. */
     rewritten(table: string) {
       pass.run(table);
       removeTable.run(table);
@@ -216,12 +220,13 @@ function marksOf(db: Connection) {
 }
 
 /**
- * @returns a function that says whether most of the table of events is erased events. To rewrite it
- *   takes 1.5 to 4 seconds for a million.
+ * @returns a function that checks whether most events in `chat_events` are erased. Rewriting the
+ * table takes 1.5 to 4 seconds per million events.
  */
 function compaction(db: Connection): () => boolean {
   const count = (sql: string) => db.prepare<[], number>(sql).pluck();
-  // These two read indexes only. Numbers have no gaps until events are removed.
+  // These two queries only read indexes. Until events are removed, their numbers have no gaps, so
+  // the span of the numbers equals the number of events.
   const countLeft = count("SELECT count(*) FROM chat_events WHERE gone = 0");
   const span = count("SELECT coalesce(max(rowid) - min(rowid) + 1, 0) FROM chat_events");
   const countAll = count("SELECT count(*) FROM chat_events");

@@ -2,19 +2,22 @@ import type { Worker } from "node:worker_threads";
 import type { Eraser, Round, Urgency } from "../../../erasure/erasure-job.js";
 import { detach, startThread } from "../../../runtime.js";
 
-/** After how long without work the thread ends, in milliseconds. An idle one takes some MiB. */
+/** Time without work after which the thread ends, in milliseconds. An idle thread uses a few MiB of memory. */
 const REST_MS = 20_000;
 
-/** What the thread answers: the result of a round, or why it failed. */
+/** The thread's response: the result of a round, or the error message. */
 export type RoundAnswer = { round: Round } | { failed: string };
 
 export interface EraserData {
   readonly dataDir: string;
-  /** How many writes of this process wait, in memory that threads share. */
+  /** The number of this process's pending writes, in memory shared between threads. */
   readonly waiting: Int32Array;
 }
 
-/** Removes erased bytes in a thread, so that neither the event loop nor a write waits. It starts when there is work. */
+/**
+ * Removes erased bytes in a separate thread, so that neither the event loop nor a write waits. The
+ * thread starts lazily.
+ */
 export class ThreadedEraser implements Eraser {
   readonly #data: EraserData;
   #worker: Worker | undefined;
@@ -30,7 +33,7 @@ export class ThreadedEraser implements Eraser {
   async run(urgency: Urgency): Promise<Round> {
     clearTimeout(this.#rest);
     const worker = (this.#worker ??= this.#start());
-    // A process that ends waits for its last round only.
+    // An exiting process waits only for its last round.
     if (urgency !== "idle") worker.ref();
     const answer = await new Promise<RoundAnswer>((resolve) => {
       const settle = (answer: RoundAnswer) => {
@@ -49,7 +52,7 @@ export class ThreadedEraser implements Eraser {
     return answer.round;
   }
 
-  /** Ends the thread. The next round starts another one. */
+  /** Ends the thread. The next round starts a new thread. */
   async close(): Promise<void> {
     clearTimeout(this.#rest);
     const worker = this.#worker;
@@ -64,7 +67,7 @@ export class ThreadedEraser implements Eraser {
 
   #start(): Worker {
     const worker = startThread(new URL("./eraser-thread.js", import.meta.url), this.#data);
-    // `run` reports the error to its caller. Without a listener, it would end the process.
+    // `run` reports the error to its caller. Without a listener, the error would end the process.
     worker.on("error", () => {});
     worker.unref();
     return worker;

@@ -7,7 +7,7 @@ import {
   type EntryRow,
   INDEX,
   KEPT_COLUMNS,
-  type Position,
+  type LogPosition,
   storedChatEntry,
   type Stretch,
 } from "../../../log/entries.js";
@@ -15,12 +15,12 @@ import { blankAudit, blankOf } from "../erasure/scrub.js";
 import type { WriteLog } from "./log-writes.js";
 
 export function logReads(db: Connection, sql: Sql) {
-  const selectHeads = db.prepare<[string], Position>(
+  const selectHeads = db.prepare<[string], LogPosition>(
     `SELECT coalesce(seq, 0) AS seq, coalesce(tag, 0) AS tag
      FROM json_each(?) AS asked LEFT JOIN log_heads ON world_id = asked.value
      ORDER BY asked.key`,
   );
-  // The last entry may be pruned, and then only the head has its tag.
+  // The last entry may have been pruned, in which case only the head still has its tag.
   const selectTag = db
     .prepare<{ world: string; seq: number }, number>(
       `SELECT tag FROM log_heads WHERE world_id = @world AND seq = @seq
@@ -42,7 +42,7 @@ export function logReads(db: Connection, sql: Sql) {
     .pluck();
 
   return {
-    heads: (worlds: readonly string[]): Position[] => selectHeads.all(JSON.stringify(worlds)),
+    heads: (worlds: readonly string[]): LogPosition[] => selectHeads.all(JSON.stringify(worlds)),
 
     floor: (world: string): number => selectPruned.get(world) ?? 0,
 
@@ -59,28 +59,31 @@ export function logReads(db: Connection, sql: Sql) {
   };
 }
 
-/** How many entries one slice deletes. */
+/** Maximum number of entries that one slice deletes. */
 const SLICE = 1000;
 
-/** How long the log keeps texts in entries, and the log of a deleted world. */
+/** How long entries keep their hidden data, and how long a deleted world's log is kept. */
 const KEPT_FOR_MS = 60 * 60 * 1000;
 
 /**
- * How far from an entry with data no row is deleted, in rows. SQLite merges pages that
- * have become small with their neighbors, and leaves old bytes where the rows were. A page
- * of 4 KiB has at most some 60 rows, and at most three pages are merged.
+ * Minimum distance between a deleted row and an entry with data, in rows. SQLite merges pages that
+ * have shrunk with their neighbors, and leaves the old bytes where the rows were. A 4 KiB page
+ * holds about 60 rows at most, and at most three pages are merged.
  */
 const DISTANCE = 500;
 
-/** How far apart the rows are that one slice deletes: it moves the entries of the audit between them. */
+/**
+ * Maximum span of the rowids that one slice deletes. The span is bounded, because the slice also
+ * moves all audited entries within the span.
+ */
 const SPAN = 10 * SLICE;
 
-/** The rows that a deletion of these rows may move. */
+/** Matches the rows that SQLite may move when the rows from `first` to `last` are deleted. */
 const NEAR = `rowid BETWEEN
   coalesce((SELECT rowid FROM log WHERE rowid < @first ORDER BY rowid DESC LIMIT 1 OFFSET ${DISTANCE}), @first - ${DISTANCE})
   AND coalesce((SELECT rowid FROM log WHERE rowid > @last ORDER BY rowid LIMIT 1 OFFSET ${DISTANCE}), @last + ${DISTANCE})`;
 
-/** The write that deletes old entries. It runs inside a transaction of its caller. */
+/** Creates the write that deletes old entries. The write must run inside its caller's transaction. */
 export function logPruning(db: Connection, log: WriteLog) {
   const blank = db.prepare<[number]>(
     `UPDATE log SET data = ${blankOf("data")} WHERE typeof(data) = 'text' AND at < ?`,
@@ -114,7 +117,7 @@ export function logPruning(db: Connection, log: WriteLog) {
     )
     .pluck();
 
-  /** @returns whether there may be more. */
+  /** @returns whether there may be more entries to remove. */
   function removeOldest(world: string, before: number): boolean {
     const oldest = selectOldest.all(world, SLICE);
     const first = oldest[0]?.rowid ?? 0;
@@ -126,7 +129,8 @@ export function logPruning(db: Connection, log: WriteLog) {
     const old = keeps === -1 ? oldest : oldest.slice(0, keeps);
     if (old.length === 0) return false;
     const last = old.at(-1)!;
-    // No row that may move has a text then, so no copy of one stays behind.
+    // First blank every row that the deletion may move, so that SQLite leaves no copy of any text
+    // behind.
     const range = { first, last: last.rowid };
     keep.run(range);
     blankKept.run(range);

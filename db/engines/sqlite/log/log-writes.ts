@@ -1,68 +1,68 @@
 import type { Database as Connection } from "better-sqlite3";
 import { type Author, userBy } from "../../../contract/author.js";
-import type { Delivery } from "../../../contract/chat-store.js";
+import type { ChatDelivery } from "../../../contract/chat-store.js";
 import { CALLER_SEEN } from "../../../domains/audit.js";
 import type { DomainLog, EngineWrites } from "../../../domains/domain.js";
 import { WAL } from "../../../erasure/erasure-job.js";
-import { type Caller, Draft, type Given } from "../../../log/draft.js";
+import { type ApiCallerRow, LogDraft, type GivenEntry } from "../../../log/draft.js";
 import {
-  authorBeside,
-  besideDetail,
+  storedAuthorOf,
+  outsideDetail,
   chatEntry,
   type Entry,
   type EntryRow,
   type Hint,
   INDEX,
   LOG_COLUMNS,
-  type Position,
+  type LogPosition,
   UNAUDITED,
 } from "../../../log/entries.js";
 import { moderatedMessage, noted } from "../../../rules/acts.js";
 import { type EventRow, MEMBER, MESSAGE, toDeliveries } from "../../../rules/chat-rows.js";
-import { blankAudit, blankOf, isErasedTable } from "../erasure/scrub.js";
+import { blankAudit, blankOf, isErasable } from "../erasure/scrub.js";
 
 interface WriteLogOptions {
-  /** The author of writes that name none. */
+  /** The default author of writes. */
   readonly author: Author;
   readonly audits: boolean;
-  /** Whether erased bytes have to leave the files of the database. */
+  /** Whether the database has files from which erased bytes must be removed. */
   readonly hasFiles: boolean;
 }
 
-/** The log of each world, as the writes of one transaction append to it. */
+/** Appends entries to the logs of all worlds, in one transaction at a time. */
 export class WriteLog implements DomainLog {
   readonly #options: WriteLogOptions;
-  readonly #headOf: (world: string) => Position;
+  readonly #headOf: (world: string) => LogPosition;
   readonly #insert;
   readonly #saveHead;
   readonly #blank;
   readonly #blankAudit;
   readonly #hasWorld: (world: string) => boolean;
   readonly #insertCaller;
-  #draft: Draft;
-  /** The author that the present write names. */
+  #draft: LogDraft;
+  /** The author that the current write names, if any. */
   #by: Author | undefined;
-  /** The worlds whose data the transaction erases. */
+  /** The worlds in whose entries the transaction erases hidden data. */
   readonly #erased = new Set<string>();
   readonly #insertErasure;
-  /** The subjects of its erasures: see {@link isErasedTable} and {@link WAL}. */
+  /** The subjects of the transaction's erasures: see {@link isErasable} and {@link WAL}. */
   readonly #subjects = new Set<string>();
 
   constructor(db: Connection, options: WriteLogOptions) {
     this.#options = options;
-    const selectHead = db.prepare<[string], Position>(
+    const selectHead = db.prepare<[string], LogPosition>(
       "SELECT seq, tag FROM log_heads WHERE world_id = ?",
     );
     this.#headOf = (world) => selectHead.get(world) ?? { seq: 0, tag: 0 };
     this.#draft = this.#newDraft();
     this.#insert = insertion(db, "log", LOG_COLUMNS);
-    this.#saveHead = db.prepare<Position & { world: string }>(
+    this.#saveHead = db.prepare<LogPosition & { world: string }>(
       `INSERT INTO log_heads (world_id, seq, tag) VALUES (@world, @seq, @tag)
        ON CONFLICT DO UPDATE SET seq = excluded.seq, tag = excluded.tag`,
     );
     const hasWorld = db.prepare<[string]>("SELECT 1 FROM worlds WHERE id = ?");
     this.#hasWorld = (world) => hasWorld.get(world) !== undefined;
-    this.#insertCaller = db.prepare<Caller>(
+    this.#insertCaller = db.prepare<ApiCallerRow>(
       `INSERT INTO api_callers (world_id, token, token_id, at)
        SELECT id, @token, @token_id, @at FROM worlds WHERE id = @world_id
        ${CALLER_SEEN}`,
@@ -76,8 +76,8 @@ export class WriteLog implements DomainLog {
     );
   }
 
-  #newDraft(): Draft {
-    return new Draft(this.#headOf, undefined, this.#options.audits);
+  #newDraft(): LogDraft {
+    return new LogDraft(this.#headOf, undefined, this.#options.audits);
   }
 
   begin(): void {
@@ -86,12 +86,12 @@ export class WriteLog implements DomainLog {
     this.#subjects.clear();
   }
 
-  /** Whether the transaction has left erased bytes in the files of the database. */
+  /** Whether the transaction has left erased bytes in the database files. */
   get hasErased(): boolean {
     return this.#subjects.size > 0;
   }
 
-  /** Runs a write of an author. If it fails, also later, it has appended nothing. */
+  /** Runs a write on behalf of an author. If the write throws or rejects, its entries are discarded. */
   during<T>(by: Author | undefined, write: () => T): T | Promise<Awaited<T>> {
     const mark = this.#draft.mark();
     const failed = (error: unknown): never => {
@@ -107,18 +107,18 @@ export class WriteLog implements DomainLog {
     }
   }
 
-  /** Appends an entry, by default by the author of the present write. */
-  append(world: string, change: Given, by: Author = this.#by ?? this.#options.author): void {
+  /** Appends an entry, by default with the author of the current write. */
+  append(world: string, change: GivenEntry, by: Author = this.#by ?? this.#options.author): void {
     this.#draft.append(world, change, by);
   }
 
-  /** Appends an entry to the log of a world, and to the log of all worlds. */
-  appendToAll(world: string, change: Given): void {
+  /** Appends an entry to the world's log and to the log of all worlds. */
+  appendToAll(world: string, change: GivenEntry): void {
     for (const one of [world, INDEX]) this.append(one, change);
   }
 
-  /** Appends an entry about an action that only the user could take, such as a vote. */
-  appendOf(world: string, user: string, change: Given): void {
+  /** Appends an entry about an action that only the user themselves could perform, such as a vote. */
+  appendOf(world: string, user: string, change: GivenEntry): void {
     this.append(world, change, userBy(user, this.#by));
   }
 
@@ -130,49 +130,53 @@ export class WriteLog implements DomainLog {
     return this.#draft.newTag();
   }
 
-  /** The author of an event of chat that is stored now: see {@link authorBeside}. */
+  /** Returns the author to store with a new chat event: see {@link storedAuthorOf}. */
   authorBeside(sender: string | null): string | null {
-    return authorBeside(sender, this.#by);
+    return storedAuthorOf(sender, this.#by);
   }
 
-  /** Appends an event of chat that has the number that is next. */
-  deliver(world: string, tag: number, delivery: Delivery): void {
+  /** Appends the entry for a stored chat event. The event's id must be the log's next number. */
+  deliver(world: string, tag: number, delivery: ChatDelivery): void {
     this.#draft.put(chatEntry(world, tag, delivery, this.#by));
   }
 
-  /** Notes in the audit that the present author deleted a message of another user. */
-  moderated(world: string, { event }: Delivery, sender: string | null): void {
+  /** Records in the audit that the current author deleted another user's message. */
+  moderated(world: string, { event }: ChatDelivery, sender: string | null): void {
     if (!this.#draft.audits) return;
     const by = this.#by ?? { kind: "user", user: event.sender ?? undefined };
     this.append(world, noted(moderatedMessage(event, sender)), by);
   }
 
-  /** The first of so many numbers for events of imported chat. An entry has to follow. See {@link Draft.skip}. */
+  /**
+   * Reserves numbers for imported chat events. An entry must follow: see {@link LogDraft.skip}.
+   * @returns the first number.
+   */
   skip(world: string, count: number): number {
     return this.#draft.skip(world, count);
   }
 
-  /** Erases all but the ids in the entries of a world. */
+  /** Erases the hidden data in a world's entries, at the end of the transaction. */
   erasedData(world: string): void {
     this.#erased.add(world);
   }
 
-  /** Erases what the audit has of the entries of a world, in its place. */
+  /** Erases the audit data in a world's entries in place. */
   async eraseAudit(world: string): Promise<void> {
     this.#blankAudit.run(world);
   }
 
   /**
-   * Rows of these tables were deleted or replaced, or, without tables, something was overwritten in
-   * its place. The bytes have to leave the database.
+   * Records that rows in the given tables were deleted or replaced or, without tables, that data
+   * was overwritten in place. In both cases, the old bytes must still be removed from the database
+   * files.
    */
   erased(...tables: string[]): void {
     if (!this.#options.hasFiles) return;
     this.#subjects.add(WAL);
-    for (const table of tables) if (isErasedTable(table)) this.#subjects.add(table);
+    for (const table of tables) if (isErasable(table)) this.#subjects.add(table);
   }
 
-  /** Stores the entries, at the end of the transaction. @returns their hints in this order. */
+  /** Stores the entries at the end of the transaction. @returns the hints about the entries, in order. */
   finish(): SentHint[] {
     const hints = this.#draft.finish();
     for (const world of this.#erased) {
@@ -190,8 +194,8 @@ export class WriteLog implements DomainLog {
   }
 
   /**
-   * The values of the rows, one row after the other, without what the transaction has erased or
-   * what was in worlds that it has deleted.
+   * Returns the rows' values as a flat list. Omits the hidden data that the transaction has erased,
+   * and the audit data in the logs of worlds that the transaction has deleted.
    */
   #valuesOf(rows: readonly EntryRow[]): unknown[] {
     const deleted = new Set<string>();
@@ -214,7 +218,7 @@ export class WriteLog implements DomainLog {
   }
 }
 
-/** The fields of each hint. */
+/** The fields common to all hints. */
 type Head = [
   previous: number,
   world: string,
@@ -226,16 +230,16 @@ type Head = [
 ];
 
 /**
- * A hint as it travels between the threads: by position, because to copy the names of
- * fields takes most of the time. The delivery of a chat event has its number and time.
- * Another entry has its detail as it is stored, which is JSON: it is made once, and copied faster
- * than an object. `beside` is the JSON of {@link besideDetail}.
+ * A hint, as sent between threads. The hint is a tuple, because cloning field names would dominate
+ * the cost. The delivery of a chat event already contains the entry's number and time. Any other
+ * entry is sent with its stored `detail`, because a JSON string is cloned faster than an object.
+ * `beside` is the JSON of {@link outsideDetail}.
  */
 export type SentHint =
-  | [...Head, delivery: Delivery]
+  | [...Head, delivery: ChatDelivery]
   | [...Head, type: string, seq: number, at: number, detail: string, beside: string | undefined];
 
-/** @param row of the entry; undefined if it is a chat event. */
+/** @param row the entry's row; undefined for a chat event. */
 function toSent({ entry, previous }: Hint<Entry>, row: EntryRow | undefined): SentHint {
   const { world, tag } = entry;
   const { kind, user, connection, token } = entry.by;
@@ -256,7 +260,7 @@ function toSent({ entry, previous }: Hint<Entry>, row: EntryRow | undefined): Se
     seq,
     at,
     detail,
-    besideDetail(entry),
+    outsideDetail(entry),
   ];
 }
 
@@ -276,13 +280,17 @@ export const fromSent = (sent: SentHint): Hint<Entry> => {
   return { entry: entry as Entry, previous };
 };
 
-/** How many rows one statement inserts at most, and otherwise: a statement costs as much as half a row. */
+/**
+ * Rows per statement, largest first. Each statement costs as much as half a row in addition to the
+ * cost of its rows.
+ */
 const SIZES = [16, 4, 1];
 
 /**
- * The insertion of rows, as many at a time as a transaction has.
- * @param columns of the values, which are given by position: by name, they would take twice the time.
- * @returns a function that takes the values of all rows, one row after the other.
+ * Creates a function that inserts rows in as few statements as possible.
+ * @param columns the columns, in the order of the values. Values are bound by position, because
+ * binding them by name takes twice as long.
+ * @returns a function that receives the values of all rows as a flat list.
  */
 function insertion(
   db: Connection,
@@ -308,7 +316,7 @@ function insertion(
 
 const NOTHING = new Uint8Array();
 
-/** Appends events to channels, which crowds do at once. */
+/** Appends events to channels. Implemented in the engine, because crowds append events concurrently. */
 export function eventAppending(db: Connection, log: WriteLog): EngineWrites {
   const insert = db.prepare<unknown[]>(
     `INSERT INTO chat_events (world_id, id, tag, channel, type, sender, timestamp, replaces, deleted, content, author)

@@ -4,19 +4,22 @@ import { laterMark } from "../../../../db/rules/chat-rows.js";
 import { type Clock, detach, sleep } from "../../../../db/runtime.js";
 import { LiveError } from "../../../rules/problems.js";
 
-/** The least time between two writes, in milliseconds. */
+/** Minimum interval between two writes, in milliseconds. */
 const WRITE_INTERVAL_MS = 1000;
 
-/** How many marks are written in a second at most: a crowd that reads along is written less often. */
+/**
+ * Maximum average number of marks written per second: the more marks a write contains, the longer
+ * the interval until the next write.
+ */
 const MAX_MARKS_PER_SECOND = 1000;
 
-/** How many marks are written at a time. */
+/** Number of marks per call to the store. */
 const MARKS_PER_WRITE = 500;
 
-/** How many marks may wait when the store does not take any. Then marking is refused. */
+/** Maximum number of pending marks while writes to the store fail. Beyond that, new marks are rejected. */
 const MAX_PENDING = 200_000;
 
-/** How long a process that stops tries to write, and how often, in milliseconds. */
+/** Timeout for the writes during shutdown, and the delay between attempts, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 3000;
 const CLOSE_PAUSE_MS = 100;
 
@@ -28,8 +31,9 @@ export interface MarkPorts {
 }
 
 /**
- * The read marks of this process that are not written yet: the larger of each user in each channel.
- * The first one is written at once, and those that follow within a second together.
+ * The read marks of this process that have not been written yet: the largest mark per user and
+ * channel. After a quiet period, a mark is written immediately; the marks of the following second
+ * are batched.
  */
 export class Marks {
   readonly #ports: MarkPorts;
@@ -37,7 +41,7 @@ export class Marks {
   #pending = 0;
   #stopWaiting: (() => void) | undefined;
   #writing = Promise.resolve();
-  /** When marks may be written again. */
+  /** The earliest time of the next write. */
   #nextWrite = 0;
   #closed = false;
 
@@ -45,14 +49,14 @@ export class Marks {
     this.#ports = ports;
   }
 
-  /** How many marks are not written yet. */
+  /** Number of marks that have not been written yet. */
   get pending(): number {
     return this.#pending;
   }
 
   /**
-   * Writes a mark soon.
-   * @throws {LiveError} when the store has taken none for long.
+   * Queues a mark to be written soon.
+   * @throws {LiveError} if too many marks are pending, because writes to the store fail.
    */
   add(mark: NewMark): void {
     const { user, channel } = mark;
@@ -67,14 +71,14 @@ export class Marks {
     this.#writeSoon();
   }
 
-  /** The marks of a user that the store may lack. */
+  /** Returns a user's marks that the store may lack. */
   of(user: string): Iterable<NewMark> {
     return this.#byUser.get(user)?.values() ?? [];
   }
 
   /**
-   * A user came off the unread list of a channel by an event that the store knows. An earlier mark
-   * must not undo it.
+   * Records that a stored event has removed a user from a channel's unread list, so that a pending
+   * earlier mark does not add the user back.
    */
   unlist(user: string, channel: string, event: number): void {
     const mark = this.#byUser.get(user)?.get(channel);
@@ -94,7 +98,7 @@ export class Marks {
     });
   }
 
-  /** Writes what there is now. What fails is left for the next time. It never rejects. */
+  /** Writes all pending marks. Marks that cannot be written stay pending. Never rejects. */
   async #write(): Promise<void> {
     const { clock, log, store } = this.#ports;
     const marks = [...this.#byUser.values()].flatMap((own) => [...own.values()]);
@@ -111,7 +115,7 @@ export class Marks {
     }
   }
 
-  /** Removes a mark, unless another one has replaced it. */
+  /** Removes a written mark, unless a newer mark has replaced it. */
   #remove(mark: NewMark): void {
     const marks = this.#byUser.get(mark.user);
     if (marks?.get(mark.channel) !== mark) return;
@@ -120,7 +124,7 @@ export class Marks {
     this.#pending--;
   }
 
-  /** Writes everything. */
+  /** Writes all pending marks, and retries until the timeout. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopWaiting?.();

@@ -1,4 +1,4 @@
-import type { ChatStore, Membership } from "../../../../db/contract/chat-store.js";
+import type { ChatStore, ChannelMembership } from "../../../../db/contract/chat-store.js";
 import { sleep } from "../../../../db/runtime.js";
 import type { Outboxes } from "../../../delivery/outbox.js";
 import type { View, WorldStates } from "../../../rules/world-state.js";
@@ -6,29 +6,30 @@ import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { channelsOf, type ListedChannel, type ListPorts, type ReadState } from "./read-state.js";
 
-/** The least cost of a list, in bytes: it is read separately for each user. */
+/** Minimum cost charged for a list, in bytes: each user's list requires a separate read. */
 const MIN_LIST_COST_BYTES = 16 * 1024;
 
-/** The ports of these lists. */
+/** The ports of channel lists. */
 export interface OwnChannelPorts extends ListPorts {
   readonly store: ListPorts["store"] & { readonly chat: ChatStore };
   readonly states: WorldStates;
   readonly outboxes: Outboxes;
-  /** The number of the last entry of a world that was applied here. */
+  /** Returns the number of the last entry in a world's log that this process has applied. */
   readonly reached: (world: string) => number;
 }
 
-/** The last list of a connection, if it waited for an answer. */
+/** The last list pushed to a connection, if that list was held until a response was sent. */
 interface HeldList {
-  /** The number of the message that was being answered. */
+  /** The number of the message that was being handled when the list was pushed. */
   readonly message: number;
-  /** The entry up to which the list is surely complete. */
+  /** The number of the log entry up to which the list is guaranteed to be complete. */
   readonly seq: number;
 }
 
 /**
- * Sends people the list of their channels when it has changed: at once, or if there
- * were too many, together with later changes. The last one is as things are then.
+ * Sends users the list of their channels when it changes. If a user has been sent too many lists,
+ * the next list waits and is batched with later changes; otherwise, it is sent immediately. The
+ * last list always shows the current state.
  */
 export class OwnChannels {
   readonly #ports: OwnChannelPorts;
@@ -41,42 +42,39 @@ export class OwnChannels {
     this.#onFault = onFault;
   }
 
-  /** Sends nothing that still waits. */
+  /** Stops sending lists, including lists that are waiting. */
   close(): void {
     this.#closed = true;
   }
 
-  /** The list for a user. */
-  of(memberships: readonly Membership[], view: View): Promise<ListedChannel[]> {
+  /** Builds the list for a user. */
+  of(memberships: readonly ChannelMembership[], view: View): Promise<ListedChannel[]> {
     const world = view.state.world.value;
     return channelsOf(this.#ports, world, memberships, (room) => view.reads(room));
   }
 
   /**
-   * Whether a client may get a list after the answer to a message of its own that was read
-   * before that message changed something. The entry of the change may come after the answer,
-   * but before the next message is over.
-   * @param seq the number of that entry.
+   * Whether a client may receive a stale list after the response to one of its own messages: a list
+   * that was read before the message changed something. The change's entry may arrive after the
+   * response, but before the next message has been handled.
+   * @param seq the number of the change's entry.
    */
   mayLag(reader: ReadState, connection: Connection, seq: number): boolean {
-    if (reader.telling) return true;
+    if (reader.pushing) return true;
     const held = this.#held.get(connection);
     if (!held) return false;
     return held.message >= connection.loop.begun - 1 && held.seq < seq;
   }
 
-  /**
-   * Sends the list to connections of a reader. Requests that come meanwhile are answered
-   * together, by a later read.
-   */
-  async tell(reader: ReadState, connections: readonly Connection[]): Promise<void> {
+  /** Sends the list to a reader's connections. Requests that arrive during a read share the next read. */
+  async push(reader: ReadState, connections: readonly Connection[]): Promise<void> {
     for (const connection of connections) reader.due.add(connection);
     if (reader.due.size === 0) return;
-    reader.telling ??= this.#tellDue(reader);
-    await reader.telling;
+    reader.pushing ??= this.#pushDue(reader);
+    await reader.pushing;
   }
 
-  async #tellDue(reader: ReadState): Promise<void> {
+  async #pushDue(reader: ReadState): Promise<void> {
     const { due } = reader;
     try {
       while (due.size > 0) {
@@ -94,12 +92,12 @@ export class OwnChannels {
       due.clear();
       this.#onFault(error);
     } finally {
-      reader.telling = undefined;
+      reader.pushing = undefined;
       reader.sending = undefined;
     }
   }
 
-  /** Waits until a user may get a list again. */
+  /** Waits until the rate limit allows another list for a user. */
   async #wait({ lists }: ReadState): Promise<void> {
     const { wait } = lists;
     if (wait <= 0) return;
@@ -118,7 +116,7 @@ export class OwnChannels {
     const shown: ListedChannel[] = [];
     let size = 0;
     for (const connection of connections) {
-      // Its login may have failed while the store was read.
+      // The connection's login may have failed while the store was read.
       if (connection.ended || !connection.login) continue;
       const view = connection.viewOf(state);
       let frame = frames.get(view);
@@ -131,14 +129,15 @@ export class OwnChannels {
       }
       due.push([connection, frame]);
     }
-    // No notice of a message leaves before all have the list.
+    // All pushed in the same turn, so that no notice of a message is sent before every connection
+    // has the list.
     for (const [connection, frame] of due) {
       const message = connection.loop.present;
       if (message === undefined) this.#held.delete(connection);
       else this.#held.set(connection, { message, seq });
       connection.push(frame);
     }
-    reader.tell(shown);
+    reader.push(shown);
     reader.lists.spend(Math.max(MIN_LIST_COST_BYTES, size));
   }
 }

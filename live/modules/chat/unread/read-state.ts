@@ -1,4 +1,8 @@
-import type { Mark, Membership, Unread } from "../../../../db/contract/chat-store.js";
+import type {
+  StoredReadMark,
+  ChannelMembership,
+  Unread,
+} from "../../../../db/contract/chat-store.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
 import type { Clock } from "../../../../db/runtime.js";
 import type { PublicUser, SentChannel } from "../../../../schemas/live/index.js";
@@ -6,19 +10,19 @@ import type { World } from "../../../../schemas/worlds.js";
 import type { Json } from "../../../rules/encoding.js";
 import type { Connection } from "../../../socket/connection.js";
 import { TokenBucket } from "../../../socket/pace.js";
-import { briefUser, readUsers, sharedUser, type UserReads } from "../chat-users.js";
+import { briefUser, readUsers, sharedUser, type UserReads } from "../../../rules/sent-users.js";
 
-/** How many notifications are counted of each user, as the store does. */
+/** Maximum number of notifications counted per user, which is also the store's limit. */
 const MAX_NOTIFICATIONS = 10_000;
 
-/** How many bytes of lists of channels a user gets in a second, and how many seconds' worth at once. */
+/** Rate limit for a user's channel lists, in bytes per second, and its burst as a multiple of the rate. */
 const LIST_BYTES = 128 * 1024;
 const LIST_BURST = 4;
 
-/** The notifications of a user in a channel. */
+/** A user's notifications in a channel. */
 interface Notifications {
   readonly direct: boolean;
-  /** The ids of the events, in ascending order but for late ones. */
+  /** The ids of the events, in ascending order except for events that were added late. */
   readonly events: Set<number>;
 }
 
@@ -28,11 +32,11 @@ const nowhere: ReadonlyMap<string, number> = new Map();
 const none: ReadonlySet<string> = new Set();
 
 /**
- * The read state of a user who is connected to this process. Each user of a crowd has one,
- * and an empty map takes 250 bytes. So most maps are made at their first use.
+ * The read state of a user who is connected to this process. Every user in a crowd has such a
+ * state, and an empty map takes 250 bytes, so most maps are created on first use.
  */
 export class ReadState {
-  /** How far each channel is read. */
+  /** The read pointer of each channel. */
   #pointers: Map<string, number> | undefined;
   #notifications: Map<string, Notifications> | undefined;
   #notified = 0;
@@ -41,13 +45,13 @@ export class ReadState {
   #due: Set<Connection> | undefined;
   #lists: TokenBucket | undefined;
   #notices: Map<string, Promise<void>> | undefined;
-  /** Settles when the connections that are {@link due} have their list. */
-  telling: Promise<void> | undefined;
-  /** Settles when the list that is being read now is sent. It never rejects. */
+  /** Settles once the {@link due} connections have been sent the list. */
+  pushing: Promise<void> | undefined;
+  /** Settles once the list that is currently being read has been sent. Never rejects. */
   sending: Promise<void> | undefined;
-  /** Settles when the user's marks are read. */
+  /** Settles once the user's marks have been loaded. */
   loaded: Promise<void> | undefined;
-  /** The changes during the read of the marks. */
+  /** Changes that arrived while the marks were being loaded; undefined afterwards. */
   #steps: (() => void)[] | undefined = [];
 
   readonly #clock: Clock;
@@ -60,34 +64,34 @@ export class ReadState {
     this.#clock = clock;
   }
 
-  /** The channels on whose unread list the user is: see `Mark.listed` of the store. */
+  /** The channels whose unread list includes the user; see {@link StoredReadMark.listed}. */
   get listed(): ReadonlyMap<string, number> {
     return this.#listed ?? nowhere;
   }
 
-  /** The direct channels that the user has got. */
+  /** The direct channels that the user has been sent. */
   get direct(): ReadonlySet<string> {
     return this.#direct ?? none;
   }
 
-  /** The connections that get the list of channels next. */
+  /** The connections that will be sent the next channel list. */
   get due(): Set<Connection> {
     return (this.#due ??= new Set());
   }
 
-  /** How many bytes of lists may be sent. */
+  /** Rate limit for channel lists, in bytes per second. */
   get lists(): TokenBucket {
     return (this.#lists ??= new TokenBucket(LIST_BYTES, LIST_BURST, this.#clock));
   }
 
-  /** Per direct channel, settles when the user knows of all its messages up to now. */
+  /** For each direct channel, a promise that settles once the user has been notified of all messages so far. */
   get notices(): Map<string, Promise<void>> {
     return (this.#notices ??= new Map());
   }
 
   /**
-   * Does something, but not before the marks are read. They may include it already, so
-   * it must not matter whether it is done once or twice.
+   * Runs a step once the marks have been loaded. The marks may already include the step's change,
+   * so the step must be idempotent.
    */
   do(step: () => void): void {
     if (this.#steps) this.#steps.push(step);
@@ -95,13 +99,13 @@ export class ReadState {
   }
 
   /**
-   * Reads the state of the store, and the marks that it may lack. Then call
-   * {@link start}.
-   * @param isDirect whether a channel is a direct one of the user.
+   * Loads the state from the store, along with the marks that the store may lack. Call {@link
+   * start} afterwards.
+   * @param isDirect whether a channel is one of the user's direct channels.
    */
   load(
     { marks, notifications }: Unread,
-    unwritten: Iterable<Mark>,
+    unwritten: Iterable<StoredReadMark>,
     isDirect: (channel: string) => boolean,
   ): void {
     for (const { channel, event } of notifications) {
@@ -113,50 +117,53 @@ export class ReadState {
     }
   }
 
-  /** Applies the changes during the read of the marks. */
+  /** Applies the changes that arrived while the marks were being loaded. */
   start(): void {
     const steps = this.#steps ?? [];
     this.#steps = undefined;
     for (const step of steps) step();
   }
 
-  /** How many notifications there are in all channels. */
+  /** Number of notifications in all channels. */
   get notified(): number {
     return this.#notified;
   }
 
-  /** Moves the pointer of a channel forward. @returns whether it was not as far. */
-  mark({ channel, pointer }: Mark): boolean {
+  /**
+   * Moves the read pointer of a channel forward.
+   * @returns whether the pointer moved.
+   */
+  mark({ channel, pointer }: StoredReadMark): boolean {
     if (pointer === null || pointer <= (this.#pointers?.get(channel) ?? -1)) return false;
     (this.#pointers ??= new Map()).set(channel, pointer);
     this.#clear(channel, pointer);
     return true;
   }
 
-  /** The user gets their channels. */
-  tell(channels: readonly ListedChannel[]): void {
+  /** Records that the user has been sent a channel list. */
+  push(channels: readonly ListedChannel[]): void {
     for (const { id, members } of channels) {
-      if (members) this.tellOf(id);
+      if (members) this.pushOf(id);
     }
   }
 
-  /** The user gets a direct channel. */
-  tellOf(channel: string): void {
+  /** Records that the user has been sent a direct channel. */
+  pushOf(channel: string): void {
     (this.#direct ??= new Set()).add(channel);
   }
 
-  /** The user no longer counts as having a direct channel. */
+  /** Forgets that the user has been sent a direct channel. */
   forget(channel: string): void {
     this.#direct?.delete(channel);
   }
 
-  /** The user comes onto the unread list of a channel. */
+  /** Adds the user to a channel's unread list. */
   list(channel: string, listed: number): void {
     const before = this.#listed?.get(channel) ?? 0;
     (this.#listed ??= new Map()).set(channel, Math.max(before, listed));
   }
 
-  /** The user is off the unread list of a channel. */
+  /** Removes the user from a channel's unread list. */
   unlist(channel: string): void {
     this.#listed?.delete(channel);
   }
@@ -171,7 +178,10 @@ export class ReadState {
     if (found.events.size === 0) notifications.delete(channel);
   }
 
-  /** @returns whether it is new, and about something that is not read yet. */
+  /**
+   * Adds a notification.
+   * @returns whether the notification is new, and its event has not been read yet.
+   */
   notify(channel: string, event: number, direct: boolean): boolean {
     if (event <= (this.#pointers?.get(channel) ?? 0)) return false;
     this.#notifications ??= new Map();
@@ -186,7 +196,7 @@ export class ReadState {
     return true;
   }
 
-  /** The message of a notification was deleted. */
+  /** Removes the notification of a deleted message. */
   forgetNotice(channel: string, event: number): void {
     const found = this.#notifications?.get(channel);
     if (!found?.events.delete(event)) return;
@@ -206,13 +216,13 @@ export class ReadState {
     }
   }
 
-  /** How far each channel is read. */
+  /** Returns the read pointer of each channel. */
   pointers(): Numbers {
     return Object.fromEntries(this.#pointers ?? []);
   }
 
   /**
-   * How many notifications there are in each channel.
+   * Counts the notifications in each channel.
    * @param reads whether the user may read a room.
    */
   counts(reads: (room: string) => boolean): Numbers {
@@ -224,14 +234,14 @@ export class ReadState {
   }
 }
 
-/** How many users the direct channels of one list have together. */
+/** Maximum number of users in all of a list's direct channels together. */
 const MAX_USERS = 1000;
 
-/** How much of a list has whole profiles, and how long it is at most, in characters of JSON. */
+/** Maximum size of the part of a list that shows full profiles, and of the whole list, in characters of JSON. */
 const MAX_WHOLE = 256 * 1024;
 const MAX_LIST = 512 * 1024;
 
-/** The size of an entry beside its members. */
+/** Estimated size of a list entry without its members, in characters of JSON. */
 const ENTRY_OVERHEAD = 100;
 
 /** The ports of a list. */
@@ -244,23 +254,23 @@ export type ListedChannel = Omit<SentChannel, "members"> & {
   readonly members?: readonly Json<PublicUser>[];
 };
 
-/** A user's channels, before the profiles in them. */
+/** The direct channels selected for a list, and the users in them. */
 interface Selected {
-  readonly memberships: readonly Membership[];
+  readonly memberships: readonly ChannelMembership[];
   readonly users: ReadonlyMap<string, UserRecord>;
 }
 
 /**
- * The channels that a user sees: channels of rooms that they may read, and direct ones
- * that they have not hidden. If there are many direct channels, the list has only the ones
- * with the newest messages, and in some, the profiles of the members hold only a name.
+ * Returns the channels that a user sees: rooms that the user may read, and direct channels that the
+ * user has not hidden. If there are many direct channels, the list has only the direct channels
+ * with the newest messages, and some of these channels show only the names of their members.
  * @param reads whether the user may read a room.
- * @returns in the order of the memberships.
+ * @returns the channels in the order of the memberships.
  */
 export async function channelsOf(
   ports: ListPorts,
   world: World,
-  memberships: readonly Membership[],
+  memberships: readonly ChannelMembership[],
   reads: (room: string) => boolean,
 ): Promise<ListedChannel[]> {
   const visible = memberships.filter(({ id, direct, hidden }) => (direct ? !hidden : reads(id)));
@@ -276,7 +286,7 @@ export async function channelsOf(
   });
 }
 
-const entryOf = ({ id, lastMessage }: Membership): ListedChannel => ({
+const entryOf = ({ id, lastMessage }: ChannelMembership): ListedChannel => ({
   id,
   unread_pointer: lastMessage,
 });
@@ -285,15 +295,15 @@ const entryOf = ({ id, lastMessage }: Membership): ListedChannel => ({
 async function select(
   ports: ListPorts,
   world: string,
-  visible: readonly Membership[],
+  visible: readonly ChannelMembership[],
 ): Promise<Selected> {
   const newest = visible
     .filter(({ direct }) => direct)
-    // Among new ones without a message, the latest joined come first.
+    // Among channels without messages, those that the user joined last come first.
     .reverse()
     .sort((a, b) => b.lastMessage - a.lastMessage);
   const ids = new Set<string>();
-  const memberships: Membership[] = [];
+  const memberships: ChannelMembership[] = [];
   for (const membership of newest) {
     for (const id of membership.direct!) ids.add(id);
     if (ids.size > MAX_USERS) break;
@@ -302,7 +312,7 @@ async function select(
   return { memberships, users: await readUsers(ports, world, [...ids]) };
 }
 
-/** The members of each direct channel, as long as there is space for them. */
+/** Returns the members of each direct channel, for as many channels as fit into the list. */
 function membersOf(
   { memberships, users }: Selected,
   world: World,

@@ -1,41 +1,42 @@
-// Read marks, and the notices about unread messages.
+// Read marks, and notices about unread messages.
 //
-// **Marks.** A mark says how far a user has read a channel. The larger one wins, so a mark may be
-// applied twice, late, and in any order. `chat.mark_read` applies it to the user in this process at
-// once (`read-state.ts`, which all connections of the user share), and gives it to `marks.ts`, which
-// writes the marks of all users together, about once a second. Each write appends an entry
-// `chat.marked`, from which every process applies the marks to the users it serves: the process that
-// made them changes nothing by that. A login reads the store, and then the marks that this process
-// has not written.
+// **Marks.** A mark records how far a user has read a channel. The largest mark wins, so marks may
+// be applied late, twice, and in any order. `chat.mark_read` immediately applies the mark to the
+// user in this process (`read-state.ts`, shared by all connections of the user), and passes it to
+// `marks.ts`, which writes the marks of all users in batches, about once a second. Each write
+// appends a `chat.marked` entry, from which every process applies the marks to the users that it
+// serves. In the process where the marks were made, applying them again is a no-op. A login reads
+// the store, and then applies the marks that this process has not written yet.
 //
-// **Notices.** A room full of people reads every message, so a message writes no row for each of
-// them. Two numbers decide whether it makes a push:
+// **Notices.** In a full room, everyone reads every message, so a message must not write a row per
+// reader. Two numbers decide whether a message causes a push:
 //
-// - `listed`, of a user in a channel: the event with which the user came onto its unread
-//   list, by joining or by marking the channel as read.
-// - `previousMessage`, of a message: the one before it in its channel.
+// - `listed`, per user and channel: the event at which the user was added to the channel's unread
+//   list, by joining the channel or by marking it as read.
+// - `previousMessage`, per message: the message before it in the same channel.
 //
-// A user whose `listed` is at least the previous message has not got a push about this
-// channel since they marked it. They get one, `chat.unread_pointers`, and leave the list.
-// All others have got one, and the message costs nothing for them.
+// If a user's `listed` is at least the previous message, the user has not been pushed anything
+// about this channel since marking it. The user receives one push, `chat.unread_pointers`, and
+// leaves the list. Every other user has already received such a push, so the message costs nothing
+// for them.
 //
-// The counts of `chat.notification_counts` are those of stored notifications: messages of direct
-// channels and mentions. A mark removes them up to its event.
+// `chat.notification_counts` counts stored notifications: messages in direct channels, and
+// mentions. A mark removes the notifications up to its event.
 //
-// The parts: `read-states.ts` handles logins, marks, and changes of memberships. `unread-notices.ts` gets
-// each event after its subscribers. It has, by channel, the connected users who are on its unread
-// list, and sends the pushes about one new message. `own-channels.ts`
+// The parts: `read-states.ts` handles logins, marks, and membership changes. `unread-notices.ts`
+// receives each event after the channel's subscribers. It keeps, per channel, the connected users
+// who are on the channel's unread list, and sends the pushes about a new message. `own-channels.ts`
 // sends users the list of their channels when it changes; a notice about a direct channel waits
-// until the user has a list with that channel. `commands.ts` has the command.
+// until the user has a list with that channel. `chat-commands.ts` contains the command.
 
-import type { Mark, Membership } from "../../../../db/contract/chat-store.js";
+import type { StoredReadMark, ChannelMembership } from "../../../../db/contract/chat-store.js";
 import type { UserRecord } from "../../../../db/contract/store.js";
 import { detach, nextTurn } from "../../../../db/runtime.js";
 import type { Authenticated } from "../../../../schemas/live/index.js";
 import type { ChannelContext, EntryHandlers, EventOf } from "../../../module.js";
 import type { Hub } from "../../../people/hub.js";
 import { unknownWorld } from "../../../rules/problems.js";
-import type { View, WorldState } from "../../../rules/world-state.js";
+import type { View, LiveWorldState } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { type MarkPorts, Marks } from "./marks.js";
@@ -47,7 +48,7 @@ type Entrance = Pick<Authenticated, "chat.read_pointers" | "chat.notification_co
   "chat.channels": readonly ListedChannel[];
 };
 
-/** The marks of how many users are read at a time. */
+/** Number of users whose marks are read at a time. */
 const USERS_PER_READ = 200;
 
 const noCounts = pushFrame("chat.notification_counts", {});
@@ -63,7 +64,7 @@ export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
   readonly store: OwnChannelPorts["store"];
   readonly hub: Hub;
   readonly lastDelivered: NoticeParts["lastDelivered"];
-  /** The id of an event up to which the notices of a channel were sent. */
+  /** Returns the id up to which the notices of all of a channel's events have been sent. */
   readonly lastNoticed: (world: string, channel: string) => number;
 }
 
@@ -71,17 +72,16 @@ export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
 export class ReadStates {
   readonly #ports: ReadStatePorts;
   readonly #marks: Marks;
-  /** By user. */
+  /** The read states, by user. */
   readonly #states = new Map<string, ReadState>();
   readonly #lists = new UnreadLists();
   readonly #own: OwnChannels;
-  /** The worlds whose marks are about to be read again. */
+  /** The worlds whose marks are about to be re-read. */
   readonly #unread = new Set<string>();
-  /** The connections whose login has the unread counts. */
+  /** The connections whose login response has the unread counts. */
   readonly #entered = new WeakSet<Connection>();
-  /** Gets each event of a channel once, in order, after its subscribers. */
+  /** Receives each event in a channel once, in order, after the channel's subscribers have received it. */
   readonly notices: Notices;
-  /** The handlers of entries. */
   readonly handlers: EntryHandlers = {
     "room.deleted": ({ room }) => this.#lists.forget(room),
     "chat.memberships": (event) => this.#moved(event),
@@ -108,14 +108,14 @@ export class ReadStates {
     });
   }
 
-  /** How many marks are not written yet. */
+  /** Number of marks that have not been written yet. */
   get pending(): number {
     return this.#marks.pending;
   }
 
   /**
-   * The part of a login, read after its pushes have begun. It loads the unread state of
-   * the user, unless another connection did.
+   * Reads the chat's part of a login response, after pushes have started. Loads the user's unread
+   * state, unless another connection already has.
    */
   async enter(connection: Connection, user: UserRecord, view: View): Promise<Entrance> {
     const { world } = connection;
@@ -127,8 +127,8 @@ export class ReadStates {
       if (!known) reader.loaded = this.#load(reader, reading);
       const [memberships] = await Promise.all([reading, reader.loaded]);
       const channels = await this.#own.of(memberships, view);
-      reader.tell(channels);
-      // From here on notifications are pushed, and before they are counted.
+      reader.push(channels);
+      // From here on, notifications are pushed; earlier notifications are in the counts.
       this.#entered.add(connection);
       return {
         "chat.channels": channels,
@@ -140,11 +140,12 @@ export class ReadStates {
     }
   }
 
-  async #load(reader: ReadState, reading: Promise<Membership[]>): Promise<void> {
+  async #load(reader: ReadState, reading: Promise<ChannelMembership[]>): Promise<void> {
     const { world, user } = reader;
     this.#lists.load(reader);
     try {
-      // They may be written during the read of the store, which need not see them.
+      // Copied first, because these marks may be written while the store is being read, and the
+      // read may miss them.
       const unwritten = [...this.#marks.of(user)];
       const [memberships, unread] = await Promise.all([
         reading,
@@ -163,7 +164,7 @@ export class ReadStates {
     }
   }
 
-  /** A connection has left its world. It is no longer in the hub. */
+  /** Drops the read state of a user whose last connection has left the world and the hub. */
   leave({ world, login }: Connection): void {
     if (!login || this.#ports.hub.of(world, login.user).size > 0) return;
     const reader = this.#states.get(login.user);
@@ -173,8 +174,8 @@ export class ReadStates {
   }
 
   /**
-   * Notes that a user has read a channel up to an event, and tells their connections.
-   * @throws {LiveError} when the store takes no marks, and too many wait.
+   * Records that a user has read a channel up to an event, and notifies the user's connections.
+   * @throws {LiveError} if too many marks are pending, because writes to the store fail.
    */
   async mark(
     { connection, me, channel, room, world: present }: ChannelContext,
@@ -191,12 +192,12 @@ export class ReadStates {
     if (!reader) return;
     reader.mark(mark);
     if (listed !== null) this.#lists.add(reader, channel, listed);
-    this.#tellOf(reader, state, connection);
+    this.#pushOf(reader, state, connection);
   }
 
   /**
-   * The event up to which a user who marks a channel now gets no notices: the user has got
-   * them, or has read the event while its notices were on their way.
+   * Returns the event up to which a user who marks a channel now needs no notices: notices up to
+   * that event have already been sent, or the user read the event while its notices were in flight.
    */
   #listedAt(world: string, channel: string, pointer: number): number {
     const { lastNoticed, reached } = this.#ports;
@@ -205,13 +206,13 @@ export class ReadStates {
     return Math.max(noticed, Math.min(pointer, reached(world)));
   }
 
-  /** Marks are written. Those of this process were applied when they were made. */
+  /** Applies written marks. Marks that were made in this process have already been applied. */
   #marked({ world, marks }: EventOf<"chat.marked">): void {
     if (marks.length === 0) this.#readMarks(world);
     for (const mark of marks) this.#apply(mark);
   }
 
-  #apply(mark: Mark): void {
+  #apply(mark: StoredReadMark): void {
     const reader = this.#states.get(mark.user);
     reader?.do(() => {
       if (!reader.mark(mark)) return;
@@ -219,14 +220,14 @@ export class ReadStates {
       if (listed !== null) this.#lists.add(reader, channel, listed);
       this.#try(async () => {
         const state = await this.#ports.states.get(reader.world);
-        if (state) this.#tellOf(reader, state);
+        if (state) this.#pushOf(reader, state);
         if (listed === null || this.#ports.lastNoticed(reader.world, channel) <= listed) return;
         await this.notices.catchUp(reader, channel, listed);
       });
     });
   }
 
-  /** The hint of an entry was lost: reads how far all users who are here have read. */
+  /** Re-reads the marks of all users in this process, because an entry arrived without its marks. */
   #readMarks(world: string): void {
     if (this.#unread.has(world)) return;
     this.#unread.add(world);
@@ -245,10 +246,11 @@ export class ReadStates {
   }
 
   /**
-   * Tells the connections of a user how far they have read.
-   * @param me the connection that made the mark: it only gets the counts.
+   * Notifies a user's connections of how far the user has read.
+   * @param me the connection over which the mark was made. That connection receives only the
+   * counts.
    */
-  #tellOf(reader: ReadState, state: WorldState, me?: Connection): void {
+  #pushOf(reader: ReadState, state: LiveWorldState, me?: Connection): void {
     const ports = this.#ports;
     let pointers: Buffer | undefined;
     for (const connection of ports.hub.of(reader.world, reader.user)) {
@@ -266,51 +268,55 @@ export class ReadStates {
     for (const user of users) {
       const reader = this.#states.get(user);
       if (!reader) continue;
-      // If it still exists, the next list has it.
+      // If the user still has the channel, the next list includes it.
       reader.forget(channel);
-      // The client that moved knows that by its answer, unless an older list follows.
-      const told = [...this.#ports.hub.of(world, user)].filter(
+      // The client that made the change knows about it from the response, unless a stale list
+      // follows.
+      const notified = [...this.#ports.hub.of(world, user)].filter(
         (connection) =>
           connection.id !== by.connection || this.#own.mayLag(reader, connection, seq),
       );
-      this.#try(() => this.#own.tell(reader, told));
+      this.#try(() => this.#own.push(reader, notified));
       const check = () => this.notices.left(reader, channel);
       const isOver = () => this.#states.get(user) !== reader;
       this.#try(() => this.#ports.outboxes.persist(check, { isOver }));
     }
   }
 
-  /** A user has a direct channel without a push. */
+  /** Records that a user knows about a direct channel that was not pushed to the user. */
   knows(user: string, channel: string): void {
-    this.#states.get(user)?.tellOf(channel);
+    this.#states.get(user)?.pushOf(channel);
   }
 
   /**
-   * Sends a user their channels again, as `chat.channels`.
-   * @param except the id of a connection that does not get them.
-   * @returns a promise that never rejects, for when they are sent.
+   * Re-sends a user's channels to the user's connections, as `chat.channels`.
+   * @param except the id of a connection to skip.
+   * @returns a promise that never rejects, and resolves once the channels have been sent.
    */
   async tell(world: string, user: string, except?: string): Promise<void> {
     const reader = this.#states.get(user);
     if (!reader) return;
     const connections = [...this.#ports.hub.of(world, user)];
-    await this.#own.tell(
+    await this.#own.push(
       reader,
       connections.filter(({ id }) => id !== except),
     );
   }
 
-  /** {@link tell} for one connection. */
-  async tellOne(connection: Connection): Promise<void> {
+  /** Like {@link tell}, but for a single connection. */
+  async pushOne(connection: Connection): Promise<void> {
     const reader = this.#states.get(connection.login!.user);
-    if (reader) await this.#own.tell(reader, [connection]);
+    if (reader) await this.#own.push(reader, [connection]);
   }
 
-  /** {@link tell} for connections that may read more rooms again, one after the other. */
+  /**
+   * Like {@link tell}, but for connections that have regained the right to read some rooms, one
+   * connection at a time.
+   */
   async listAgain(connections: readonly Connection[]): Promise<void> {
     for (const connection of connections) {
       if (connection.ended || !connection.login) continue;
-      detach(this.tellOne(connection));
+      detach(this.pushOne(connection));
       await nextTurn(this.#ports.clock);
     }
   }
@@ -323,7 +329,7 @@ export class ReadStates {
     if (!this.#closed) this.#ports.log.error(error);
   }
 
-  /** Writes the marks that are only in memory. */
+  /** Writes the marks that are held only in memory. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#own.close();

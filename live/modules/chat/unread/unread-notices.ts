@@ -1,33 +1,36 @@
-import type { ChatEvent, ChatStore, Delivery } from "../../../../db/contract/chat-store.js";
+import type { ChatEvent, ChatStore, ChatDelivery } from "../../../../db/contract/chat-store.js";
 import type { UserStore } from "../../../../db/contract/store.js";
 import { DELETED } from "../../../../db/rules/chat-rows.js";
 import type { Clock } from "../../../../db/runtime.js";
 import { inSlices } from "../../../delivery/push.js";
 import type { Hub } from "../../../people/hub.js";
 import { isVolatile } from "../../../rules/rights.js";
-import type { WorldState, WorldStates } from "../../../rules/world-state.js";
+import type { LiveWorldState, WorldStates } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { sentEvent } from "../audience.js";
-import { absentUser, sharedUser } from "../chat-users.js";
+import { absentUser, sharedUser } from "../../../rules/sent-users.js";
 import type { Marks } from "./marks.js";
 import type { ReadState } from "./read-state.js";
 
 /**
- * The unread list of each channel, with the users connected to this process. Some are no
- * longer on it, which shows at the next message.
+ * The unread list of each channel, limited to the users connected to this process. Users who have
+ * left the list may still be included until the next message, when each user is checked.
  */
 export class UnreadLists {
   readonly #byChannel = new Map<string, Set<ReadState>>();
-  /** The users whose marks are being read: they may be on any list. */
+  /** The users whose marks are still being read, and who may therefore be on any list. */
   readonly #loading = new Set<ReadState>();
 
-  /** The marks of a user are being read. Ends with {@link open} or {@link close}. */
+  /**
+   * Adds a user whose marks are being read. The user counts as being on every list until {@link
+   * open} or {@link close}.
+   */
   load(reader: ReadState): void {
     this.#loading.add(reader);
   }
 
-  /** Adds a user to the lists of the channels that {@link ReadState.listed} has. */
+  /** Adds a user to the lists of all channels in {@link ReadState.listed}. */
   open(reader: ReadState): void {
     this.#loading.delete(reader);
     for (const channel of reader.listed.keys()) this.#add(reader, channel);
@@ -39,13 +42,13 @@ export class UnreadLists {
     for (const channel of reader.listed.keys()) this.#remove(reader, channel);
   }
 
-  /** @param listed as in `Mark` of the store. */
+  /** @param listed see `StoredReadMark.listed`. */
   add(reader: ReadState, channel: string, listed: number): void {
     reader.list(channel, listed);
     this.#add(reader, channel);
   }
 
-  /** @param event an event of the channel. Users who came onto the list since stay. */
+  /** @param event an event of the channel. Users added to the list at or after this event stay. */
   remove(reader: ReadState, channel: string, event: number): void {
     const listed = reader.listed.get(channel);
     if (listed === undefined || listed >= event) return;
@@ -53,16 +56,16 @@ export class UnreadLists {
     this.#remove(reader, channel);
   }
 
-  /** The users who are on a list, or may be. The list may change meanwhile. */
+  /** Returns the users who are, or may be, on a channel's list. The list may change during the iteration. */
   *of(channel: string): Iterable<ReadState> {
     yield* this.#loading;
     yield* this.#byChannel.get(channel) ?? [];
   }
 
-  /** A channel is gone. */
+  /** Drops the list of a deleted channel. */
   forget(channel: string): void {
     for (const reader of this.of(channel)) {
-      // One whose marks are being read may come onto the list before this is done.
+      // A user whose marks are still being read may be added to the list before this step runs.
       reader.do(() => {
         this.#remove(reader, channel);
         reader.unlist(channel);
@@ -95,17 +98,17 @@ export interface NoticeParts {
   readonly marks: Pick<Marks, "unlist">;
   /** The read states of the users connected to this process, by user. */
   readonly readStates: ReadonlyMap<string, ReadState>;
-  /** The id of an event up to which this process has delivered all events of a channel. */
+  /** Returns the id up to which this process has delivered all of a channel's events. */
   readonly lastDelivered: (world: string, channel: string) => number;
-  /** Whether the login of a connection has counted its notifications. */
+  /** Whether a connection's login response has counted the notifications. */
   readonly hasCounts: (connection: Connection) => boolean;
-  /** Sends a user their channels. */
+  /** Sends a user the list of the user's channels. */
   readonly tell: (world: string, user: string) => Promise<void>;
 }
 
 type Reads = (connection: Connection) => boolean;
 
-/** Notifies users of new messages, subscribed to the channel or not. */
+/** Notifies users of new messages, whether they are subscribed to the channel or not. */
 export class Notices {
   readonly #parts: NoticeParts;
 
@@ -114,10 +117,10 @@ export class Notices {
   }
 
   /**
-   * A new event of a channel. It is called once for each, in their order, after the subscribers
-   * got it, also for channels without any.
+   * Handles a new event in a channel. Called once for each event, in order, after any subscribers
+   * have received it.
    */
-  async delivered(state: WorldState, delivery: Delivery): Promise<void> {
+  async delivered(state: LiveWorldState, delivery: ChatDelivery): Promise<void> {
     const { event } = delivery;
     if (event.replaces !== null && event.content === DELETED) {
       for (const reader of this.#parts.readStates.values()) {
@@ -143,7 +146,10 @@ export class Notices {
     });
   }
 
-  /** Takes a user off the unread list of a room that they left without a push. */
+  /**
+   * Removes a user from the unread list of a volatile room if the user is no longer a member: the
+   * user may have left the room without a push.
+   */
   async left({ world, user }: ReadState, channel: string): Promise<void> {
     const { states, store, lastDelivered } = this.#parts;
     const state = await states.get(world);
@@ -157,8 +163,8 @@ export class Notices {
   }
 
   /**
-   * A user marked a room in another process, and this one has delivered messages since, of which it
-   * sent the user no notice. They get the one of the last.
+   * Sends the latest notice to a user who marked a room in another process, if this process has
+   * delivered newer messages without notifying the user.
    */
   async catchUp(reader: ReadState, channel: string, listed: number): Promise<void> {
     const { states, store } = this.#parts;
@@ -171,8 +177,8 @@ export class Notices {
     }
   }
 
-  /** A new message in a room: notifies mentioned users, and users on the unread list. */
-  async #inRoom(state: WorldState, delivery: Delivery): Promise<void> {
+  /** Handles a new message in a room: notifies mentioned users, and users on the unread list. */
+  async #inRoom(state: LiveWorldState, delivery: ChatDelivery): Promise<void> {
     const { clock, hub, lists } = this.#parts;
     const { event, previousMessage } = delivery;
     const people = hub.gathering(state.world.value.id);
@@ -191,22 +197,23 @@ export class Notices {
         if (reads(connection)) connection.push(frame);
       }
     };
-    // A user who marks the channel meanwhile comes again, and is skipped.
+    // A user who marks the channel during the iteration is visited a second time, and skipped.
     await inSlices(clock, lists.of(channel), (reader) => reader.do(() => tell(reader)));
   }
 
   /**
-   * A new message in a direct channel: notifies everybody but the sender. It does not
-   * wait for users who get the list of their channels first, as that may take seconds.
+   * Handles a new message in a direct channel: notifies everyone except the sender. Does not wait
+   * for users who must first be sent the list of their channels, because sending the list may take
+   * seconds.
    */
-  async #inDirect(state: WorldState, delivery: Delivery): Promise<void> {
+  async #inDirect(state: LiveWorldState, delivery: ChatDelivery): Promise<void> {
     const { store } = this.#parts;
     const { event, notified, appeared } = delivery;
     const world = state.world.value.id;
     const concerned = this.#readersOf([...notified, ...appeared]);
     if (concerned.length === 0) return;
     const channel = await store.chat.channel(world, event.channel);
-    // The room may be gone.
+    // The event may belong to a room that has been deleted.
     if (!channel?.direct) return;
     const unread = unreadFrame(event);
     const notice = notified.length > 0 ? await this.#frameOf(state, event) : undefined;
@@ -223,10 +230,14 @@ export class Notices {
   }
 
   /**
-   * Runs work as soon as a user has got the direct channel of a message, and after the work
-   * of earlier messages.
+   * Runs an action once a user has been sent the direct channel of a message, and after the actions
+   * for earlier messages.
    */
-  #whenSent(reader: ReadState, { event: { channel }, appeared }: Delivery, act: () => void): void {
+  #whenSent(
+    reader: ReadState,
+    { event: { channel }, appeared }: ChatDelivery,
+    act: () => void,
+  ): void {
     const { notices, direct } = reader;
     const appears = appeared.includes(reader.user);
     const before = notices.get(channel);
@@ -234,8 +245,8 @@ export class Notices {
       act();
       return;
     }
-    const told = this.#tellOf(reader, channel, appears);
-    const done = Promise.all([before, told]).then(() => {
+    const notified = this.#pushOf(reader, channel, appears);
+    const done = Promise.all([before, notified]).then(() => {
       if (notices.get(channel) === done) notices.delete(channel);
       act();
     });
@@ -243,17 +254,20 @@ export class Notices {
   }
 
   /** @returns a promise that never rejects. */
-  async #tellOf(reader: ReadState, channel: string, appears: boolean): Promise<void> {
+  async #pushOf(reader: ReadState, channel: string, appears: boolean): Promise<void> {
     const { tell } = this.#parts;
     if (!appears) {
-      // The list that is on its way may have it.
+      // A list that is already in flight may include the channel.
       await reader.sending;
       if (reader.direct.has(channel)) return;
     }
     await tell(reader.world, reader.user);
   }
 
-  /** The connections of a user. One who logged in again has everything from the login. */
+  /**
+   * Returns a reader's connections, or none if a newer login has replaced the reader, because that
+   * login's response included everything.
+   */
   #connectionsOf(reader: ReadState): Iterable<Connection> {
     const { hub, readStates } = this.#parts;
     const isHere = readStates.get(reader.user) === reader;
@@ -264,8 +278,12 @@ export class Notices {
     return [...new Set(users)].flatMap((user) => this.#parts.readStates.get(user) ?? []);
   }
 
-  /** Pushes the stored notifications of a message in a room. */
-  async #notify(state: WorldState, { event, notified }: Delivery, reads: Reads): Promise<void> {
+  /** Pushes the notifications that were stored for a message in a room. */
+  async #notify(
+    state: LiveWorldState,
+    { event, notified }: ChatDelivery,
+    reads: Reads,
+  ): Promise<void> {
     const readers = this.#readersOf(notified);
     if (readers.length === 0) return;
     const frame = await this.#frameOf(state, event);
@@ -290,7 +308,7 @@ export class Notices {
     });
   }
 
-  async #frameOf(state: WorldState, event: ChatEvent): Promise<Buffer> {
+  async #frameOf(state: LiveWorldState, event: ChatEvent): Promise<Buffer> {
     const world = state.world.value;
     const { store, clock } = this.#parts;
     const id = event.sender ?? "";

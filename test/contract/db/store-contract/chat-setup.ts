@@ -1,11 +1,11 @@
 import type { Test } from "tap";
-import type { Delivery, MessageDraft } from "../../../../db/contract/chat-store.js";
+import type { ChatDelivery, MessageInput } from "../../../../db/contract/chat-store.js";
 import { type Store, StoreError } from "../../../../db/contract/store.js";
 import { worldOf } from "../../../support/helper.js";
 import { NIGHT } from "../../../support/night.js";
 import { ABSENT, enter, fails } from "./setup.js";
 
-/** A world `other` and, in `demo`, a room and five users; the first three are its members. */
+/** A world `other`, and in `demo` a room and five users, the first three of whom are its members. */
 export interface Chatting {
   room: string;
   ada: string;
@@ -13,10 +13,10 @@ export interface Chatting {
   cy: string;
   dan: string;
   eve: string;
-  /** A room and a user of the other world. */
+  /** A room and a user in the other world. */
   elsewhere: { room: string; user: string };
-  /** Sends a text to the room, as Ada unless it says otherwise. */
-  say: (body: string, more?: Partial<MessageDraft>) => Promise<Delivery>;
+  /** Sends a text to the room; the sender defaults to Ada. */
+  say: (body: string, more?: Partial<MessageInput>) => Promise<ChatDelivery>;
 }
 
 export async function chatting(store: Store): Promise<Chatting> {
@@ -34,8 +34,8 @@ export async function chatting(store: Store): Promise<Chatting> {
   return { room, ada, bob, cy, dan, eve, elsewhere, say };
 }
 
-/** A text to send. */
-export const message = (sender: string, body = "x"): MessageDraft => ({
+/** Returns the input for a text message. */
+export const message = (sender: string, body = "x"): MessageInput => ({
   sender,
   content: text(body),
 });
@@ -44,23 +44,23 @@ export const text = (body: string) => ({ type: "text", body });
 
 export const DELETED = { type: "deleted" };
 
-/** Content as events have it. */
+/** Serializes content as events store it. */
 export const stored = (content: object): string => JSON.stringify(content);
 
-/** All that a channel has, in one page. */
+/** Returns all events of a channel in one page. */
 export const allEvents = (store: Store, channel: string, world = "demo") =>
   store.chat.events(world, channel, { limit: 10_000 });
 
-/** A world `other` and, in `demo`, two rooms and three users. */
+/** A world `other`, and in `demo` two rooms and three users. */
 export interface Voting {
-  /** It has a chat. */
+  /** A room with chat. */
   room: string;
-  /** It has none. */
+  /** A room without chat. */
   quiet: string;
   ada: string;
   bob: string;
   cy: string;
-  /** A room and a user of the other world. */
+  /** A room and a user in the other world. */
   elsewhere: { room: string; user: string };
 }
 
@@ -80,14 +80,17 @@ export async function voting(store: Store): Promise<Voting> {
   };
 }
 
-/** A tenth of the users who vote at the same time. */
+/** A tenth of the number of concurrent voters. */
 export const SOME = !NIGHT ? 20 : 100;
 
-/** Lets many users enter. @returns their ids. */
+/**
+ * Creates many users.
+ * @returns their ids.
+ */
 export const crowd = (store: Store, size: number): Promise<string[]> =>
   Promise.all(Array.from({ length: size }, (_, i) => enter(store, `voter-${i}`)));
 
-/** Repeats a write for as long as the store is busy: many writers may share one disk. */
+/** Retries a write while the store is busy, since many writers may share a disk. */
 export async function persistent<T>(write: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -99,7 +102,7 @@ export async function persistent<T>(write: () => Promise<T>): Promise<T> {
   }
 }
 
-/** Writes that only a user of the world may do who is neither banned, nor silenced, nor erased. */
+/** Checks that banned, silenced or erased users, and users of other worlds, cannot perform some writes. */
 export async function onlyActive(
   t: Test,
   { users }: Store,

@@ -1,14 +1,14 @@
 import type {
   ChatEvent,
   EventSelection,
-  Mark,
-  MessageDraft,
+  StoredReadMark,
+  MessageInput,
   NewMark,
 } from "../../../../db/contract/chat-store.js";
 import { allEvents, chatting, DELETED, message, stored, text } from "./chat-setup.js";
 import { ABSENT, type Contract, fails, headOf, idsOf, tick } from "./setup.js";
 
-/** Runs writes, `at` at a time. */
+/** Runs writes with a concurrency of `at`. */
 async function crowd<T>(writes: (() => Promise<T>)[], at: number) {
   const results: T[] = [];
   const queue = writes.values();
@@ -19,7 +19,7 @@ async function crowd<T>(writes: (() => Promise<T>)[], at: number) {
   return results;
 }
 
-/** Members, messages and edits. */
+/** Tests members, messages and edits. */
 export async function chatContract(contract: Contract): Promise<void> {
   await contract("messages are kept in their order", async (t, store, open) => {
     const { room, ada, bob, elsewhere, say } = await chatting(store);
@@ -111,7 +111,7 @@ export async function chatContract(contract: Contract): Promise<void> {
     t.match((await allEvents(store, room)).slice(3), [
       { id, content: last, edited: again.event.timestamp },
       { content: stored(text("other")), edited: null },
-      // What was between the first and the last is gone.
+      // Intermediate versions are gone: each edit shows the last one.
       { content: last, replaces: id, edited: null, timestamp: edited },
       { content: last, replaces: id, edited: null },
     ]);
@@ -426,7 +426,7 @@ export async function chatContract(contract: Contract): Promise<void> {
     const edit = { replaces: event.id };
     const remove = { ...edit, content: DELETED };
     const moderates = { moderates: true, sender: bob };
-    const denied: [name: string, channel: string, draft: Partial<MessageDraft>][] = [
+    const denied: [name: string, channel: string, draft: Partial<MessageInput>][] = [
       ["edits another's", room, { ...edit, sender: bob }],
       ["deletes another's", room, { ...remove, sender: bob }],
       ["moderates, but edits", room, { ...edit, ...moderates }],
@@ -533,7 +533,7 @@ export async function chatContract(contract: Contract): Promise<void> {
     );
     await chat.mark([{ world: "none", ...good[0]!, pointer: 99 }]);
     await chat.mark([]);
-    const sorted = (marks: readonly Mark[]) =>
+    const sorted = (marks: readonly StoredReadMark[]) =>
       marks.toSorted((a, b) => (a.channel < b.channel ? -1 : 1));
     t.strictSame(sorted(await marksOf(ada)), sorted(good.filter(({ user }) => user === ada)));
     t.strictSame(await marksOf(dan), good.slice(3), "who is no member");
@@ -561,7 +561,7 @@ export async function chatContract(contract: Contract): Promise<void> {
   });
 }
 
-/** Direct channels, erasures, and what happens at once. */
+/** Tests direct channels, erasures, and concurrent writes. */
 export async function chatTraceContract(contract: Contract): Promise<void> {
   await contract("a set of users has one channel", async (t, store, open) => {
     const { ada, bob, cy, dan } = await chatting(store);
@@ -742,11 +742,58 @@ export async function chatTraceContract(contract: Contract): Promise<void> {
     t.match((await say("next")).event, { id: head + 1, content: stored(text("next")) });
   });
 
+  await contract("the last id never goes back", async (t, store) => {
+    const { room, ada, bob, elsewhere, say } = await chatting(store);
+    const { chat, rooms, users } = store;
+    t.equal(await chat.lastId("none"), 0);
+    const { id: direct } = (await chat.direct("demo", ada, [ada, bob], true)).channel;
+    const { event } = await chat.send("demo", direct, message(ada));
+    t.equal(await chat.lastId("demo"), event.id);
+    const { id: first } = (await say("first")).event;
+    const there = await chat.lastId("other");
+    const removals: [name: string, remove: () => Promise<unknown>][] = [
+      [
+        "a deletion",
+        async () => {
+          await chat.send("demo", room, { ...message(ada), content: DELETED, replaces: first });
+        },
+      ],
+      [
+        "the messages of a user",
+        async () => {
+          await users.erase("demo", { user_id: bob });
+          let after: number | undefined = 0;
+          while (after !== undefined) after = (await chat.empty("demo", bob, after)).next;
+        },
+      ],
+      [
+        "expiry",
+        async () => {
+          await tick();
+          while (await chat.expire("demo", Date.now()));
+        },
+      ],
+      ["a room", () => rooms.delete("demo", room)],
+    ];
+    let last = await chat.lastId("demo");
+    t.equal(last, first);
+    for (const [name, remove] of removals) {
+      await remove();
+      t.ok((await chat.lastId("demo")) > last, name);
+      last = await headOf(store);
+      t.equal(await chat.lastId("demo"), last, name);
+    }
+    t.equal((await chat.send("demo", direct, message(ada))).event.id, last + 1);
+    t.equal(await chat.lastId("other"), there, "of each world");
+    await rooms.delete("other", elsewhere.room);
+    t.equal(await chat.lastId("other"), 0, "without events");
+  });
+
   await contract("messages are found by their words", async (t, store, open) => {
     const { room, ada, bob, elsewhere, say } = await chatting(store);
     const { chat } = store;
     const other = await open();
-    /** The bodies, or the types, of what is found. */
+    /** Returns the bodies of the messages found, which must be the same in both stores. */
     const find = async (query: string, more: { before?: number; limit?: number } = {}) => {
       const found = await chat.search("demo", room, { query, limit: 20, ...more });
       const elsewhere = await other.chat.search("demo", room, { query, limit: 20, ...more });
@@ -802,7 +849,7 @@ export async function chatTraceContract(contract: Contract): Promise<void> {
       }
     };
     await compare("not indexed");
-    // More than are searched without the index.
+    // More events than a search scans without the index.
     await Promise.all(Array.from({ length: 300 }, (_, i) => say(`later ${i}`)));
     await compare("indexed");
     t.strictSame(await find("later 299"), ["later 299"]);

@@ -6,16 +6,16 @@ import { fill } from "../filled-store.js";
 import { allEvents, chatting, DELETED, message } from "./chat-setup.js";
 import { ABSENT, type Contract, enter, fails, headOf, idsOf, selection } from "./setup.js";
 
-/** A row of a document. */
+/** A row of an export document. */
 type Entry = Record<string, unknown>;
 
-/** Replaces values in the first row of a table. */
+/** Replaces values in a table's first row. */
 const change = (table: string, values: Entry) =>
   [table, (row: Entry) => JSON.stringify({ ...row, ...values })] as const;
 
 const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
 
-/** What a document may have wrong: the text of the first row of a table, and what is said. */
+/** Invalid rows: an edit of a table's first row, and the expected error. */
 const FAULTS: readonly (readonly [
   fault: readonly [table: string, edit: (row: Entry) => string],
   says: RegExp,
@@ -37,7 +37,7 @@ const FAULTS: readonly (readonly [
   [change("polls", { room_id: ABSENT }), /polls\.room_id: There is no row/],
   [change("polls", { state: "x" }), /polls\.state: Must be one of "draft", /],
   [change("polls", { is_pinned: 2 }), /polls\.is_pinned: Must be one of 0, 1/],
-  [change("poll_options", { poll: 2 }), /poll_options\.poll: There is no row 2/],
+  [change("poll_options", { poll: 3 }), /poll_options\.poll: There is no row 3/],
   [change("poll_options", { poll: 0 }), /poll_options\.poll: There is no row 0/],
   [change("poll_options", { poll: -1 }), /poll_options\.poll: There is no/],
   [change("chat_events", { id: 9 }), /chat_events\.id: Must be 1/],
@@ -66,11 +66,11 @@ const FAULTS: readonly (readonly [
           `"profile":{"a":${nested(9999)}}`,
         ),
     ],
-    /users\.profile\.a: May not be nested more than 100 levels/,
+    /users\.profile\.a: May be nested at most 100 levels/,
   ],
 ];
 
-/** What may be wrong with the lines of a document: an edit, the line at fault, and what is said. */
+/** Invalid lines: an edit of the document, the line at fault, and the expected error. */
 const LAYOUTS: readonly (readonly [
   edit: (lines: string[], users: number) => string[],
   line: (users: number, count: number) => number,
@@ -92,7 +92,7 @@ const LAYOUTS: readonly (readonly [
   [(lines) => lines.toSpliced(1, 1), () => 2, /must have the world/],
 ];
 
-/** Reads everything that a world has, as its users see it. */
+/** Reads all data of a world through its users' eyes. */
 async function viewOf(store: Store, people: string[], rooms: string[], channels: string[]) {
   const { users, announcements, questions, polls, chat } = store;
   const ofAll = <T>(read: (user: string) => Promise<T>) => Promise.all(people.map(read));
@@ -125,7 +125,7 @@ async function viewOf(store: Store, people: string[], rooms: string[], channels:
   };
 }
 
-/** What every store keeps to when a world is exported, imported and cloned. */
+/** Tests exporting, importing and cloning worlds. */
 export async function copyContract(contract: Contract): Promise<void> {
   await contract("a world moves as a whole", async (t, store) => {
     const { users, announcements, questions, polls, chat, worlds } = store;
@@ -186,11 +186,11 @@ export async function copyContract(contract: Contract): Promise<void> {
         [eve, first],
         [eve],
       ] as [string, ...string[]][]) {
-        await polls.vote("demo", room, poll.id, user, options);
+        await polls.vote("demo", room, poll.id, user, { options });
       }
     }
     await polls.update("demo", room, closed.id, { state: "closed" }, ada);
-    // The results stay what they were, without the option that is deleted.
+    // The frozen results stay the same, even though this deletes an option.
     const edited = {
       options: [{ id: closed.options[1]!.id }, { content: "new", order: -1 }],
       poll_type: "choice",
@@ -281,7 +281,7 @@ export async function copyContract(contract: Contract): Promise<void> {
       t.equal((await store.rooms.list("demo", selection(asked))).value.count, count);
     }
 
-    // All goes on as it was, and the counts and numbers with it.
+    // The world continues where it left off, including its counts and ids.
     const [joined] = await allEvents(store, direct);
     t.ok(joined!.id > head, "no id is used again");
     t.equal(await headOf(store), head + chats + 1);
@@ -291,8 +291,8 @@ export async function copyContract(contract: Contract): Promise<void> {
     t.equal(await enter(store, "bob"), bob, "known by the same name");
     const [yes] = opened.options;
     await users.moderate("demo", eve, "");
-    await polls.vote("demo", room, opened.id, ada, [yes!.id]);
-    const { poll } = await polls.vote("demo", room, opened.id, eve, [yes!.id]);
+    await polls.vote("demo", room, opened.id, ada, { options: [yes!.id] });
+    const { poll } = await polls.vote("demo", room, opened.id, eve, { options: [yes!.id] });
     t.same(Object.values(poll.results), [3, 1, 1]);
     t.equal((await questions.vote("demo", room, why, ada, true, false)).score, 3);
     const last = await ask(ada, "Last?");
@@ -433,20 +433,25 @@ export async function copyContract(contract: Contract): Promise<void> {
   await contract("a clone is a world of its own", async (t, store) => {
     await store.worlds.delete("demo");
     const { ada, room } = await fill(store);
-    const [poll] = await store.polls.list("demo", room, { limit: 1 });
+    const all = await store.polls.list("demo", room, { limit: 9 });
+    const poll = all.find(({ poll_type }) => poll_type === "multi");
     const closed = { state: "closed" } as const;
     await store.polls.update("demo", room, poll!.id, closed, ada);
-    // Frozen results keep an option that is deleted; those of a clone do not.
+    // Frozen results keep a deleted option; those of a clone do not.
     const options = poll!.options.slice(1).map(({ id }) => ({ id }));
     await store.polls.update("demo", room, poll!.id, { options }, ada);
     const screen = { clientId: kioskId("hall"), traits: new Set<string>() };
     const { id } = await store.users.enter("demo", screen);
     await store.users.block("demo", ada, id);
     const { rows: from } = await exported(store, "demo");
+    // Speakers are ordered by random ids.
+    const speakersIn = (rows: typeof from) =>
+      rows.program_speakers!.toSorted((a, b) => (String(a.name) < String(b.name) ? -1 : 1));
+    t.match(speakersIn(from), [{ name: "Ada" }, { name: "Boe" }]);
     t.match(from, {
-      program_speakers: [{ name: "Ada" }],
       program_sessions: [{ title: "Talk" }],
       program_favorites: { length: 1 },
+      session_ratings: [{ stars: 4, content: "Lively!" }],
       blocks: { length: 2 },
     });
     const made = await store.worlds.clone("demo", worldOf("twin"));
@@ -456,8 +461,9 @@ export async function copyContract(contract: Contract): Promise<void> {
       lines.push(line);
     }
     const to = rowsIn(lines);
+    t.match(speakersIn(to), [{ name: "Ada", user_id: null, picture: null }, { name: "Boe" }]);
     t.match(to, {
-      program_speakers: [{ name: "Ada", user_id: null, picture: null }],
+      program_edits: [{ field: "name" }],
       program_sessions: [{ title: "Talk", revision: 1 }],
       blocks: { length: 1 },
       users: { length: from.users!.length - 1 },
@@ -486,18 +492,42 @@ export async function copyContract(contract: Contract): Promise<void> {
     t.same(textsIn(to), textsIn(from));
     t.ok(to.questions!.every((one) => !one.sender && !one.moderator));
     const results = to.poll_options!.map(({ id }) => [id, 0]);
-    t.match(to.polls, [{ ...closed, results: JSON.stringify(Object.fromEntries(results)) }]);
-    const all = [from, to].flatMap((rows) =>
+    t.match(
+      to.polls!.find(({ poll_type }) => poll_type === "multi"),
+      { ...closed, results: JSON.stringify(Object.fromEntries(results)) },
+    );
+    const every = [from, to].flatMap((rows) =>
       [rows.rooms, rows.users, rows.announcements, rows.questions, rows.polls]
         .concat([rows.poll_options])
         .flatMap((some) => some!.map(({ id }) => id)),
     );
-    t.equal(new Set(all).size, all.length, "with ids of its own");
+    t.equal(new Set(every).size, every.length, "with ids of its own");
     const tables = Object.keys(to);
     t.notOk(
-      tables.some((name) => /chat|votes|ballots|favorites|links/.test(name)),
+      tables.some((name) =>
+        /chat|votes|ballots|answers|hidden|captions|reports|favorites|ratings|links/.test(name),
+      ),
       "without what users did",
     );
+    const { config } = made.value;
+    t.equal(config.access, undefined);
+    const opens_at = "2020-01-01T09:00:00Z";
+    for (const [name, access, copied] of [
+      ["a past event", { opens_at, closes_at: opens_at, after: "invited" }, { after: "invited" }],
+      [
+        "a future one",
+        { closes_at: "2999-01-01T09:00:00Z" },
+        { closes_at: "2999-01-01T09:00:00Z" },
+      ],
+      ["an unpublished one", { published: false }, { published: false }],
+    ] as const) {
+      await store.worlds.configure("twin", { config: { ...config, access } });
+      const { value } = await store.worlds.clone(
+        "twin",
+        worldOf(`of ${name}`.replaceAll(" ", "-")),
+      );
+      t.strictSame(value.config.access, copied, name);
+    }
     await fails(t, store.worlds.clone("none", worldOf("x")), "absent", "world");
     await fails(t, store.worlds.clone("demo", worldOf("twin")), "taken", "id");
   });

@@ -1,4 +1,5 @@
 import type { FileRecord } from "../../../../db/contract/store.js";
+import { previewKeyOf } from "../../../../schemas/plain/file-types.js";
 import { filesOf, usersOf } from "../../../support/database.js";
 import {
   ABSENT,
@@ -15,7 +16,7 @@ import {
   wonOf,
 } from "./setup.js";
 
-/** What every store keeps to when files are recorded, one by one and many at once. */
+/** Tests recording files, one by one and concurrently. */
 export async function fileContract(base: Contract): Promise<void> {
   const contract = beside(base);
 
@@ -81,6 +82,25 @@ export async function fileContract(base: Contract): Promise<void> {
     t.strictSame(owners, [true, false, false], "an upload does not bring files back");
   });
 
+  await contract("a preview goes with its picture", async (t, store) => {
+    const { files } = store;
+    const { id, record } = newFile("demo", { size: 700 });
+    const preview = { ...record, key: previewKeyOf(record.key), size: 50 };
+    await fails(t, files.add("demo", guest, record, 749, preview), "quota");
+    t.equal(await files.size("demo"), 0);
+    t.equal(await files.has(preview.key), false, "both or none");
+    await files.add("demo", guest, record, 750, preview);
+    t.equal(await files.size("demo"), 750);
+    t.ok((await files.has(record.key)) && (await files.has(preview.key)));
+    t.strictSame((await files.keys("demo")).sort(), [record.key, preview.key].sort());
+    t.match(await files.list("demo", { page: 1, pageSize: 9 }), { count: 1, files: [{ id }] });
+    t.match(await files.get("demo", id), { key: record.key, size: 700 });
+    t.strictSame((await files.delete("demo", id)).sort(), [record.key, preview.key].sort());
+    t.strictSame(await files.keys("demo"), []);
+    t.equal(await files.size("demo"), 0);
+    await fails(t, files.delete("demo", id), "absent");
+  });
+
   await contract("a file is deleted", async (t, store) => {
     const { files } = store;
     const { id, record } = newFile("demo", { size: 700 });
@@ -108,7 +128,7 @@ export async function fileContract(base: Contract): Promise<void> {
     const again = () => files.add("demo", guest, full.record, 1000);
     await fails(t, again(), "quota");
 
-    t.equal(await files.delete("demo", id), record.key);
+    t.strictSame(await files.delete("demo", id), [record.key]);
     t.equal(await files.size("demo"), 0);
     t.match(await store.counts(), { fileBytes: 100 });
     t.equal(await files.has(record.key), false);
@@ -178,7 +198,7 @@ export async function fileContract(base: Contract): Promise<void> {
     ] as const) {
       t.strictSame(await store.files.list(world, { page, pageSize: 7 }), { count, files: [] });
     }
-    // One store writes in the order in which it was asked.
+    // A single store writes in call order.
     const keys = made.map(({ key }) => key).toReversed();
     t.strictSame(
       paged.map(({ key }) => key),

@@ -1,6 +1,11 @@
 import type { PollChanges } from "../../../../db/contract/poll-store.js";
 import type { ImportChanges } from "../../../../db/contract/program-store.js";
-import type { ListPlace, PageSelection, Store, Versioned } from "../../../../db/contract/store.js";
+import type {
+  ListPosition,
+  PageSelection,
+  Store,
+  Versioned,
+} from "../../../../db/contract/store.js";
 import { INDEX } from "../../../../db/log/entries.js";
 import { roomsDigest } from "../../../../db/rules/import-changes.js";
 import type { RoomOrdering } from "../../../../schemas/rooms.js";
@@ -23,13 +28,14 @@ import {
   tick,
 } from "./setup.js";
 
-/** An import that changes nothing of an empty world. */
+/** An import that changes nothing in an empty world. */
 const NO_CHANGES: ImportChanges = {
   basis: { stamp: "", rooms: roomsDigest([]), users: [], pictures: [] },
   rooms: [],
   speakers: [],
   sessions: [],
   deleted: [],
+  followed: [],
   places: [],
   entries: [],
 };
@@ -39,7 +45,7 @@ const isFrozen = (value: unknown): boolean =>
   value === null ||
   (Object.isFrozen(value) && Object.values(value).every(isFrozen));
 
-/** What a JSON document may hold that an engine may be tempted to change. */
+/** Valid JSON that an engine might be tempted to normalize. */
 const odd = {
   numbers: [0.1, -5, 1e21, 5e-324, Number.MAX_VALUE, 2 ** 53, 1.0],
   texts: ["", " a ", "caf\u00e9", "cafe\u0301", "\uffff\u{10ffff}", "\u0001\t"],
@@ -47,7 +53,7 @@ const odd = {
   "": { "a.b": 1, $ref: "#", ä: 2, "0": 3, "'": 4, "{}": 5 },
 };
 
-/** What every store keeps of values and versions, from its opening to its end, alone and beside others. */
+/** Tests values and versions from opening a store to closing it, alone and alongside other stores. */
 export async function lifetimeContract(contract: Contract): Promise<void> {
   await contract("values read back as they were given", async (t, store) => {
     const theme = { z: 1, a: { y: [{ d: 1, c: 2 }], b: 0 } };
@@ -242,7 +248,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
         polls.create("none", room, { content: "x", options: [] }),
         polls.update("demo", ABSENT, poll.id, {}, id),
         polls.delete("demo", ABSENT, poll.id),
-        polls.vote("demo", ABSENT, poll.id, id, []),
+        polls.vote("demo", ABSENT, poll.id, id, { options: [] }),
         polls.pin("demo", ABSENT, null, id),
         invites.end("demo", ABSENT),
       ],
@@ -258,7 +264,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
         questions.create("demo", room, { ...question, sender: ABSENT }),
         questions.pin("demo", room, null, ABSENT),
         polls.update("demo", room, poll.id, {}, ABSENT),
-        polls.vote("demo", room, poll.id, ABSENT, []),
+        polls.vote("demo", room, poll.id, ABSENT, { options: [] }),
         polls.pin("demo", room, poll.id, ABSENT),
         polls.pin("demo", room, null, ABSENT),
         programLinks.link("demo", ABSENT, false),
@@ -276,7 +282,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
       poll: [
         polls.update("demo", room, ABSENT, {}, ABSENT),
         polls.delete("demo", room, ABSENT),
-        polls.vote("demo", room, ABSENT, ABSENT, []),
+        polls.vote("demo", room, ABSENT, ABSENT, { options: [] }),
         polls.pin("demo", room, ABSENT, id),
       ],
       option: [change([{ content: "x" }, { id: ABSENT }]), change([{}])],
@@ -293,7 +299,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
       ],
       webhook: [webhooks.update("demo", ABSENT, {}), webhooks.delete("demo", ABSENT)],
     };
-    // Some fail while an earlier one is awaited.
+    // Some fail while an earlier one is being awaited: avoid unhandled rejections.
     for (const write of Object.values(absent).flat()) write.catch(() => {});
     for (const [field, writes] of Object.entries(absent)) await allFail(t, writes, "absent", field);
     t.strictSame(await heads(), before);
@@ -317,7 +323,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
     const winners = settled.filter(({ status }) => status === "fulfilled");
     t.equal(winners.length, 1, "one of the writers with the same version");
 
-    // What fails takes nothing with it that was under way beside it.
+    // A failing write does not affect concurrent ones.
     const [good, bad, alsoGood] = await Promise.allSettled([
       store.worlds.create(worldOf("good")),
       store.worlds.create(worldOf("bad", { domain: "good.example.org" })),
@@ -327,7 +333,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
     t.match(bad, { reason: { problem: "taken" } });
     t.equal(alsoGood.status, "fulfilled");
 
-    // Not even when it fails after it has written something.
+    // Not even if it fails after it has written something.
     const name = "beside it";
     const half = { world: worldOf("half"), rooms: [ABSENT, id].map((id) => ({ id, name })) };
     const around = await Promise.allSettled([
@@ -353,7 +359,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
     const other = await open();
     t.strictSame(await other.worlds.get("demo"), await store.worlds.get("demo"));
 
-    // Each reads first, so that it has something to be wrong about.
+    // Each store reads first, so that it could return something stale.
     for (const [writer, reader] of [
       [store, other],
       [other, store],
@@ -392,7 +398,7 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
 
   await contract("what is written outlives the store", async (t, store, open) => {
     const { value: room } = await store.rooms.create("demo", { name: "x" });
-    // Not waited for: closing finishes what is under way.
+    // Not awaited, because closing completes writes in flight.
     const last = store.rooms.update("demo", room.id, { name: "last" });
     await store.close();
     t.equal((await last).value.name, "last");
@@ -450,15 +456,18 @@ export async function lifetimeContract(contract: Contract): Promise<void> {
   });
 }
 
-/** A row of a page: its id, and its place in the list. */
-type Placed = readonly [id: string, place: ListPlace];
+/** A row of a page: its id, and its position in the list. */
+type Placed = readonly [id: string, place: ListPosition];
 
-/** A list, of which pages are read while rows come and go. */
+/** A list that is paged through while rows are added and removed. */
 interface List {
   name: string;
-  /** Adds a row. @returns its id. */
+  /**
+   * Adds a row.
+   * @returns its id.
+   */
   add: (store: Store, number: number) => Promise<string>;
-  /** None if no row can go. */
+  /** Undefined if rows cannot be removed. */
   remove?: (store: Store, id: string) => Promise<unknown>;
   page: (store: Store, selection: PageSelection) => Promise<Placed[]>;
 }
@@ -466,7 +475,7 @@ interface List {
 const rooms = (ordering: RoomOrdering): List => ({
   name: `rooms by ${ordering}`,
   add: async (store, i) => {
-    // Most have the priority, or the name, of another.
+    // Most rooms share their priority or name with another.
     const draft = { name: ["a", "b", "\u{1f600}", "\uffff"][i % 4]!, sorting_priority: i % 3 };
     return (await store.rooms.create("demo", draft)).value.id;
   },
@@ -528,7 +537,7 @@ const lists: List[] = [
   },
 ];
 
-/** Pages that begin at a place lose no row and show none twice. */
+/** Tests that paging by position skips and repeats no row. */
 export async function placeContract(contract: Contract): Promise<void> {
   for (const list of lists) {
     await contract(`${list.name} by places`, async (t, store) => {
@@ -549,7 +558,7 @@ export async function placeContract(contract: Contract): Promise<void> {
           seen.add(id);
         }
         const [last, after] = page.at(-1)!;
-        // The row of the place goes, too.
+        // Removes the very row at the page's position.
         await list.remove?.(store, last);
         if (made < 14) await more();
         page = await list.page(store, { ...first, after });

@@ -7,18 +7,17 @@ import { allEvents, chatting, crowd, DELETED, message, text } from "./chat-setup
 import { asStored, deliveryOf, LogReader, me } from "./logged.js";
 import { ABSENT, add, type Contract, enter, fails, file, guest, headOf, idsOf } from "./setup.js";
 
-/** All entries of a world. */
 const allOf = async (store: Store, world = "demo"): Promise<Entry[]> => [
   ...(await store.log.since(world, 0, 10_000)).entries,
 ];
 
 const seqsOf = (entries: readonly Entry[]) => entries.map(({ seq }) => seq);
 
-/** The numbers from one to another. */
+/** Returns the numbers in a range, inclusive. */
 const numbers = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** Writes of several kinds to a world, chat among them. */
+/** Writes several kinds of changes to a world, including chat. */
 async function writeAll(store: Store): Promise<void> {
   const { room, ada, bob, say } = await chatting(store);
   const { event } = await say("x", { mentioned: [bob] });
@@ -31,7 +30,7 @@ async function writeAll(store: Store): Promise<void> {
   await say("z");
 }
 
-/** A room with chat, and a user. */
+/** Creates a room with chat, and a user. */
 async function furnished(store: Store) {
   const module_config = [{ type: "chat.native", config: {} }];
   const { value } = await store.rooms.create("demo", { name: "a", module_config });
@@ -104,7 +103,7 @@ export async function logContract(contract: Contract): Promise<void> {
           users.enter(i % 2 ? "other" : "demo", visitor),
           worlds.configure("other", { title: `${i % 5}` }),
           ...(i % 8 === 0 ? [worlds.create(worldOf(`w${i}`))] : []),
-          // This fails after it has changed something.
+          // Fails after it has changed something.
           files.add("demo", visitor, file(`k${i}`), 1).catch(() => {}),
         ];
       }),
@@ -304,12 +303,13 @@ export async function logContract(contract: Contract): Promise<void> {
     await add(store);
     await polls.create("other", elsewhere.room, { content: "p", options: [] });
     const copy = await exported(store, "demo", { history: true });
-    const { rows } = await exported(store, "other");
+    const { lines } = await exported(store, "other");
     await worlds.delete("demo");
     const [head, index] = [await headOf(store), await headOf(store, INDEX)];
-    // The poll of another world. The chat has numbers before it fails.
+    // The poll of another world, so the import fails after chat events have been numbered.
     const at = copy.lines.indexOf('"polls":[') + 1;
-    const taken = `${JSON.stringify({ ...rows.polls![0]!, room_id: room })},`;
+    const foreign = lines[lines.indexOf('"polls":[') + 1]!.replace(/,$/, "");
+    const taken = `${JSON.stringify({ ...(JSON.parse(foreign) as object), room_id: room })},`;
     const document = { lines: copy.lines.toSpliced(at, 0, taken) };
     await fails(t, worlds.import(document), "taken", "polls");
     await worlds.import(copy, { dryRun: true });
@@ -361,7 +361,7 @@ export async function logContract(contract: Contract): Promise<void> {
     const byOf = (user: string) => ({ ...me, user, connection: `of ${user}` });
     await Promise.all(
       users.flatMap((user) => [
-        store.polls.vote("demo", room, poll.id, user, chosen, byOf(user)),
+        store.polls.vote("demo", room, poll.id, user, { options: chosen }, byOf(user)),
         store.questions.vote("demo", room, question.id, user, true, true, byOf(user)),
       ]),
     );

@@ -1,18 +1,18 @@
 import type { Author } from "../../../../db/contract/author.js";
-import type { Delivery } from "../../../../db/contract/chat-store.js";
+import type { ChatDelivery } from "../../../../db/contract/chat-store.js";
 import type { Store } from "../../../../db/contract/store.js";
-import type { Entry, Position } from "../../../../db/log/entries.js";
+import type { Entry, LogPosition } from "../../../../db/log/entries.js";
 
-/** How many entries a {@link LogReader} reads at a time. */
-const STRETCH = 7;
+/** The number of entries that a {@link LogReader} reads at a time. */
+const PAGE_SIZE = 7;
 
-/** Follows the logs of some worlds by what the store says alone. */
+/** Follows the logs of some worlds by reading from the store only. */
 export class LogReader {
   readonly #store: Store;
   readonly #worlds: readonly string[];
-  readonly #cursors = new Map<string, Position>();
+  readonly #cursors = new Map<string, LogPosition>();
   readonly #entries = new Map<string, Entry[]>();
-  /** What was wrong. */
+  /** Inconsistencies found so far. */
   readonly faults: string[] = [];
   #over = false;
 
@@ -21,12 +21,12 @@ export class LogReader {
     this.#worlds = worlds;
   }
 
-  /** The entries of a world that were read. */
+  /** Returns the entries of a world read so far. */
   of(world: string): readonly Entry[] {
     return this.#entries.get(world) ?? [];
   }
 
-  /** Begins with what comes from now on. */
+  /** Starts at the current heads. */
   async begin(): Promise<void> {
     const heads = await this.#store.log.heads(this.#worlds);
     for (const [i, world] of this.#worlds.entries()) {
@@ -35,7 +35,7 @@ export class LogReader {
     }
   }
 
-  /** Reads until {@link end}, and then once more. */
+  /** Reads until {@link end} is called, and then one last time. */
   async follow(): Promise<void> {
     while (!this.#over) {
       await this.look();
@@ -48,7 +48,7 @@ export class LogReader {
     this.#over = true;
   }
 
-  /** Reads what is there now. */
+  /** Reads all entries up to the current heads. */
   async look(): Promise<void> {
     const heads = await this.#store.log.heads(this.#worlds);
     for (const [i, world] of this.#worlds.entries()) {
@@ -56,12 +56,12 @@ export class LogReader {
     }
   }
 
-  async #readUpTo(world: string, head: Position): Promise<void> {
+  async #readUpTo(world: string, head: LogPosition): Promise<void> {
     const { seq } = this.#cursors.get(world)!;
     if (head.seq < seq) this.faults.push(`${world}: ${head.seq} is back`);
     while (this.#cursors.get(world)!.seq < head.seq) {
       const cursor = this.#cursors.get(world)!;
-      const { tag, entries } = await this.#store.log.since(world, cursor.seq, STRETCH);
+      const { tag, entries } = await this.#store.log.since(world, cursor.seq, PAGE_SIZE);
       if (tag !== cursor.tag) {
         this.faults.push(`${world}: ${cursor.seq} has the tag ${tag}`);
       }
@@ -73,7 +73,7 @@ export class LogReader {
     }
   }
 
-  #take(world: string, entry: Entry, head: Position): void {
+  #take(world: string, entry: Entry, head: LogPosition): void {
     const { seq } = this.#cursors.get(world)!;
     if (entry.world !== world || entry.seq !== seq + 1) {
       this.faults.push(`${world}: ${entry.seq} follows ${seq}`);
@@ -86,11 +86,11 @@ export class LogReader {
   }
 }
 
-/** The delivery of an entry, if it is an event of chat. */
-export const deliveryOf = (entry: Entry): Delivery[] =>
+/** Returns the delivery of a chat event; empty for other entries. */
+export const deliveryOf = (entry: Entry): ChatDelivery[] =>
   entry.type === "chat.event" ? [entry.delivery] : [];
 
-/** An entry as it is stored: without connections, votes, marks and who sees a channel again. */
+/** Returns an entry as stored: without connections, votes, read marks, and the users for whom a channel reappears. */
 export function asStored(entry: Entry): Entry {
   const { connection: _, ...by } = entry.by;
   if (entry.type === "chat.event") {
@@ -104,5 +104,5 @@ export function asStored(entry: Entry): Entry {
   };
 }
 
-/** An author whose connection is in hints, but not in the log. */
+/** An author whose connection is part of hints, but not of the log. */
 export const me: Author = { kind: "user", user: "me", connection: "here" };

@@ -11,11 +11,11 @@ import { exported } from "../../../support/database.js";
 import { crowd, onlyActive, persistent, SOME, voting } from "./chat-setup.js";
 import { ABSENT, allFail, type Contract, fails, idsOf, wonOf } from "./setup.js";
 
-/** The options of a poll as text: their contents with their orders. */
+/** Formats a poll's options as contents with their orders. */
 const shown = ({ options }: Poll) =>
   options.map(({ content, order }) => `${content}${order}`).join(" ");
 
-/** The results of a poll in the order of its options. */
+/** Formats a poll's results, in the order of its options. */
 const counts = (poll: Poll | undefined) => Object.values(poll!.results).join(" ");
 
 const all = { limit: 9 };
@@ -38,6 +38,7 @@ export async function pollContract(contract: Contract): Promise<void> {
     t.ok(timestamp >= before && timestamp <= Date.now());
     t.strictSame(first, {
       ...{ id, room, content, state: "draft", poll_type: "choice", is_pinned: false, timestamp },
+      settings: {},
       options: [
         { id: a.id, ...one },
         { id: b.id, ...two },
@@ -80,7 +81,7 @@ export async function pollContract(contract: Contract): Promise<void> {
         [
           polls.update(world, where, id, {}, user),
           polls.delete(world, where, id),
-          polls.vote(world, where, id, user, []),
+          polls.vote(world, where, id, user, { options: [] }),
           polls.pin(world, where, id, user),
         ],
         "absent",
@@ -136,7 +137,8 @@ export async function pollContract(contract: Contract): Promise<void> {
       );
     await expectList({ limit: 2 }, [id, large.id]);
     await expectList({ ...all, isPublic: true }, [id, large.id]);
-    // It counts 1,000 characters with its option; the pinned one counts first.
+    // The large poll counts as 1,000 characters, including its option; the pinned poll counts
+    // first.
     await expectList({ ...all, size: 900 }, [id]);
     await expectList({ ...all, size: 2500 }, [id, second.id, third.id, large.id]);
     await expectList({ ...all, size: 0 }, [id]);
@@ -160,7 +162,7 @@ export async function pollContract(contract: Contract): Promise<void> {
     const { polls } = store;
     const { room, ada } = await voting(store);
     const HIGHEST = 2 ** 31 - 1;
-    /** Options by their contents, with orders. */
+    /** Parses options from contents with optional orders. */
     const draftOf = (text: string) =>
       text.split(" ").flatMap((word) => {
         const [content, order] = [word.slice(0, 1), word.slice(1)];
@@ -305,7 +307,7 @@ export async function pollContract(contract: Contract): Promise<void> {
   });
 }
 
-/** Creates a poll with the options a, b and c, which takes votes. */
+/** Creates a poll with the options a, b and c, open for votes by default. */
 async function created(
   { polls }: Store,
   room: string,
@@ -319,7 +321,7 @@ async function created(
   return { id: poll.id, a, b, c };
 }
 
-/** Votes, and what becomes of them. */
+/** Tests voting and its effects. */
 export async function voteContract(contract: Contract): Promise<void> {
   await contract("a vote replaces the one before", async (t, store, open) => {
     const { polls } = store;
@@ -342,13 +344,13 @@ export async function voteContract(contract: Contract): Promise<void> {
     const reader = (await open()).polls;
     for (const [user, named, chosen, results] of steps) {
       const name = `${results} after ${chosen.length} of ${named.length}`;
-      const { poll, options } = await polls.vote("demo", room, id, user, named);
+      const { poll, options } = await polls.vote("demo", room, id, user, { options: named });
       t.strictSame([options, counts(poll)], [chosen, results], name);
       t.strictSame(await reader.get("demo", room, id), poll, name);
       const ballots = chosen.length > 0 ? [{ poll: id, options: chosen }] : [];
       t.strictSame(await reader.ballots("demo", room, user), ballots, name);
     }
-    await polls.vote("demo", room, other.id, ada, [other.c]);
+    await polls.vote("demo", room, other.id, ada, { options: [other.c] });
     const [first, second] = [
       { poll: id, options: [a, b, c] },
       { poll: other.id, options: [other.c] },
@@ -366,7 +368,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     const { room, ada, bob } = people;
     const one = await created(store, room, "choice");
     const vote = (user: string, ...options: string[]) =>
-      polls.vote("demo", room, one.id, user, options);
+      polls.vote("demo", room, one.id, user, { options });
     await fails(t, vote(ada, one.a, one.b), "denied", "poll");
     t.match(await vote(ada, one.a, one.a, ABSENT), { options: [one.a] });
     t.match(await vote(ada, one.b), { options: [one.b] });
@@ -391,17 +393,17 @@ export async function voteContract(contract: Contract): Promise<void> {
       const all = { poll_type: "choice" as const, ...changes };
       return polls.update("demo", room, id, all, ada);
     };
-    await polls.vote("demo", room, id, bob, [b]);
-    await polls.vote("demo", room, id, ada, [a, b]);
+    await polls.vote("demo", room, id, bob, { options: [b] });
+    await polls.vote("demo", room, id, ada, { options: [a, b] });
     const before = await polls.get("demo", room, id);
-    // Nothing of a change that is refused happens.
+    // A denied change has no effect at all.
     const options = [{ id: a }, { id: b, content: "B" }];
     const changes = { options, content: "y", is_pinned: true };
     await fails(t, change(changes), "denied", "poll_type");
     t.strictSame(await polls.get("demo", room, id), before);
     const [ballot] = await polls.ballots("demo", room, ada);
     t.strictSame(ballot?.options, [a, b]);
-    // An option that goes takes the second choices with it.
+    // Deleting an option also removes the second choices for it.
     const { after } = await change({ options: [{ id: b }] });
     t.match([after.poll_type, counts(after)], ["choice", "2"]);
     t.match(await change(), { after: { poll_type: "choice" } });
@@ -412,7 +414,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     const { room, ada, bob, cy } = await voting(store);
     const { id, a, b, c } = await created(store, room);
     let seen = 0;
-    /** The voters who are new since the last call, by name. */
+    /** Lists by name the voters who changed since the last call. */
     const told = async (since = seen) => {
       const voters = (await polls.voters("demo", room, id, since))!;
       seen = voters.changed;
@@ -423,7 +425,7 @@ export async function voteContract(contract: Contract): Promise<void> {
         .join(" ");
     };
     const vote = (user: string, ...options: string[]) =>
-      polls.vote("demo", room, id, user, options);
+      polls.vote("demo", room, id, user, { options });
     const keep = (...ids: string[]) =>
       polls.update("demo", room, id, { options: ids.map((id) => ({ id })) }, ada);
     const steps: [name: string, write: () => Promise<unknown>, told: string, all: string][] = [
@@ -465,7 +467,7 @@ export async function voteContract(contract: Contract): Promise<void> {
     const update = async (changes: Parameters<typeof polls.update>[3]) =>
       (await polls.update("demo", room, id, changes, ada)).after.results;
     const vote = (user: string, ...options: string[]) =>
-      polls.vote("demo", room, id, user, options);
+      polls.vote("demo", room, id, user, { options });
     await vote(ada, a);
     await vote(bob, a, b);
     await vote(cy, c);
@@ -511,12 +513,12 @@ export async function voteContract(contract: Contract): Promise<void> {
     const other = (await open()).polls;
     const users = await crowd(store, 10 * SOME);
     const { id, a, b, c } = await created(store, room, "choice");
-    /** Votes of all at once through both stores, each a few times. */
+    /** Sends votes for all users concurrently through both stores, several per user. */
     const rush = (of: string[], ...choices: string[][]) =>
       Promise.all(
         of.flatMap((user) =>
           choices.map((options, i) =>
-            persistent(() => (i % 2 ? other : polls).vote("demo", room, id, user, options)),
+            persistent(() => (i % 2 ? other : polls).vote("demo", room, id, user, { options })),
           ),
         ),
       );
@@ -545,7 +547,9 @@ export async function voteContract(contract: Contract): Promise<void> {
     const named = (await polls.voters("demo", room, id, 0))!.users;
     t.equal(named.length, 10 * SOME - 1, "votes do not name their users");
     await polls.update("demo", room, id, { state: "closed" }, ada);
-    const late = users.slice(1, SOME / 2).map((user) => polls.vote("demo", room, id, user, [a]));
+    const late = users
+      .slice(1, SOME / 2)
+      .map((user) => polls.vote("demo", room, id, user, { options: [a] }));
     t.equal(wonOf(await Promise.allSettled(late)), 0);
     await expectCounts(...kept);
   });

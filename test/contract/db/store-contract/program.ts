@@ -10,13 +10,17 @@ import type {
   ImportOptions,
   ProgramDocument,
 } from "../../../../schemas/documents/program-document.js";
+import type { RunAction } from "../../../../schemas/plain/stage/run.js";
 import { worldOf } from "../../../support/helper.js";
 import { ABSENT, type Contract, enter, fails, headOf, wonOf } from "./setup.js";
 
-/** An author who sees no room. */
+/** The start of the first session. */
+const T0 = Date.UTC(2027, 2, 1, 9);
+
+/** An author who can see no room. */
 export const scope = { visibleRooms: [] as readonly string[], hosts: [] };
 
-/** Makes the program of the world `demo` agree with a document. */
+/** Imports a document into the program of the world `demo`. */
 export const importInto = (
   store: Store,
   document: ProgramDocument,
@@ -33,7 +37,7 @@ export const importInto = (
     by,
   );
 
-/** A document with sessions of these titles, each with a room and a speaker of its own. */
+/** Returns a document with sessions of these titles, each with a different speaker. */
 export const documentOf = (titles: readonly string[]): ProgramDocument => ({
   sessions: titles.map((title, i) => ({
     fields: { title },
@@ -54,7 +58,7 @@ export const documentOf = (titles: readonly string[]): ProgramDocument => ({
 const numbered = (count: number) =>
   documentOf(Array.from({ length: count }, (_, i) => `Talk ${i}`));
 
-/** What a write answered that must not be refused. */
+/** Returns the answer to a write, which must be accepted. */
 function accepted<T extends object>(answer: T) {
   if ("faults" in answer) throw new Error(JSON.stringify(answer.faults));
   return answer as Exclude<T, { faults: unknown }>;
@@ -108,7 +112,7 @@ export async function programContract(contract: Contract): Promise<void> {
     t.equal(await headOf(store), before, "the same again is no write");
     await addSession(store, { title: "by hand" });
     const other = documentOf(["Other"]);
-    // Sessions in rooms that the author does not see stay.
+    // Sessions stay if the author cannot see their rooms.
     t.match(await run(other), { ...none, problems: { length: 2 } });
     t.match(await run(other, {}, seen), { ...none, updated: 1, deleted: COUNT - 1 });
     const { sessions } = await (await open()).program.get("demo");
@@ -136,7 +140,7 @@ export async function programContract(contract: Contract): Promise<void> {
       return importInto(store, document, options, sight);
     };
     const nothing = { created: 0, updated: 0, unchanged: 0, deleted: 0 };
-    const general = [{ message: /^Sessions .* rooms that you may not see/ }];
+    const general = [{ message: /^The file has sessions in rooms that you may not see/ }];
     const untouched: [string, Partial<DocumentSession>][] = [
       ["as it is", {}],
       ["with another title", { fields: { title: "Other" } }],
@@ -308,6 +312,84 @@ export async function attendanceContract(contract: Contract): Promise<void> {
     t.strictSame(await visits(), [], "erased with the user");
     await attendance.note("demo", [stay(50, 51)]);
     t.strictSame(await visits(), [], "and not noted later");
+  });
+
+  await contract("favorites that move keep their former place", async (t, store, open) => {
+    const { program, push } = store;
+    const ada = await enter(store, "ada");
+    const hall = (await store.rooms.create("demo", { name: "Hall" })).value.id;
+    const at = (minute: number) => new Date(T0 + minute * MINUTE).toISOString();
+    const timed = { room_id: hall, starts_at: at(0), ends_at: at(30) };
+    const { id } = (await addSession(store, timed)).session.value;
+    const next = (await addSession(store, { ...timed, starts_at: at(30), ends_at: at(60) })).session
+      .value.id;
+    await program.favor("demo", ada, next, true);
+    const browser = { endpoint: "https://push.example.org/1", p256dh: "k", auth: "a" };
+    await push.subscribe("demo", ada, browser, T0);
+    const moved = async () =>
+      (await program.moved("demo", ada)).map(({ session, starts_at, room_id }) => [
+        session,
+        (starts_at - T0) / MINUTE,
+        room_id,
+      ]);
+    const run = (action: RunAction, minute: number, minutes?: number, room = hall) =>
+      program.runSession("demo", room, { session: id, action, minutes }, times(minute));
+    const times = (minute: number) => ({ now: T0 + minute * MINUTE, overrun: 30 * MINUTE });
+
+    t.strictSame(await moved(), []);
+    t.strictSame(await run("plus", 10, 10), [id, next]);
+    t.strictSame(await moved(), [[next, 30, hall]]);
+    t.strictSame(await run("plus", 11, 5), [id, next]);
+    t.strictSame(await moved(), [[next, 30, hall]], "where it was before it moved first");
+    t.match(await push.moved("demo", next, T0), [{ user: ada, starts_at: T0 + 45 * MINUTE }]);
+    t.strictSame(await push.moved("demo", next, T0 + 90 * MINUTE), [], "not when it is over");
+    await program.updateSession("demo", next, { starts_at: at(30), ends_at: at(60) });
+    t.strictSame(await moved(), [], "until it has moved back");
+    await program.updateSession("demo", next, { room_id: null });
+    t.strictSame(await moved(), [[next, 30, hall]], "to another room, too");
+    t.strictSame((await (await open()).program.moved("demo", ada)).length, 1);
+
+    const head = await headOf(store);
+    t.equal(await run("hold", -1), undefined, "not begun");
+    t.equal(await headOf(store), head);
+    t.strictSame(await run("hold", 12), [id]);
+    t.strictSame(await run("hold", 13), [], "twice is once");
+    t.strictSame(await run("end", 14), [id]);
+    const { sessions } = await program.get("demo");
+    t.match(sessions.find(({ value }) => value.id === id)?.value, {
+      overrun: "ended",
+      ends_at: at(14),
+    });
+    await fails(t, run("end", 15, undefined, ABSENT), "absent", "session");
+    await program.deleteSession("demo", id);
+    await fails(t, run("end", 15), "absent", "session");
+  });
+
+  await contract("a room has one screen, and its link one code", async (t, store, open) => {
+    const { screens, invites } = store;
+    const hall = (await store.rooms.create("demo", { name: "Hall" })).value.id;
+    t.strictSame(await screens.get("demo", hall), { show: "welcome" });
+    const first = await headOf(store);
+    await screens.show("demo", hall, { show: "question", id: ABSENT });
+    await screens.show("demo", hall, { show: "question", id: ABSENT });
+    t.equal(await headOf(store), first + 1, "the same again is no write");
+    const other = await open();
+    t.strictSame(await other.screens.get("demo", hall), { show: "question", id: ABSENT });
+    await screens.show("demo", hall, { show: "black" });
+    t.strictSame(await screens.get("demo", hall), { show: "black" });
+    await fails(t, screens.show("demo", ABSENT, { show: "black" }), "absent", "room");
+
+    const made = await invites.link("demo", hall, { now: 1, soon: 2, ends: 9 });
+    t.match(made.code, /^[A-HJ-NP-Z2-9]{6}$/);
+    t.strictSame(await other.invites.byCode(made.code), { ...made, world: "demo" });
+    const kept = await invites.link("demo", hall, { now: 1, soon: 10, ends: 20 });
+    t.strictSame([kept.code, kept.token], [made.code, made.token], "an extension keeps both");
+    const renewed = await invites.link("demo", hall, { now: 30, soon: 40, ends: 50 });
+    t.not(renewed.code, made.code);
+    t.equal(await invites.byCode(made.code), undefined);
+    await store.rooms.delete("demo", hall);
+    t.equal(await invites.byCode(renewed.code), undefined);
+    t.strictSame(await screens.get("demo", hall), { show: "welcome" });
   });
 
   await contract("announcements are kept", async (t, store, open) => {

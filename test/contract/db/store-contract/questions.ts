@@ -6,7 +6,7 @@ import type {
 import { crowd, onlyActive, persistent, SOME, voting } from "./chat-setup.js";
 import { ABSENT, allFail, type Contract, fails, idsOf } from "./setup.js";
 
-/** How many questions a list has at most, and how long they are together, unless a test is about that. */
+/** The maximum number of questions in a list and their total length, which most tests do not reach. */
 const MANY = [1000, 1e6] as const;
 
 const all = (questions: QuestionStore, room: string) =>
@@ -127,7 +127,7 @@ export async function questionContract(contract: Contract): Promise<void> {
       [room, ada, [ids[0]!], true],
       [room, bob, [ids[4]!], true],
       [room, ABSENT, [], false],
-      // Only what is in the room.
+      // Limited to the room.
       [quiet, ada, [], false],
     ] as const) {
       t.strictSame(await questions.ofUser("demo", where, user), { voted: votes, hasHidden });
@@ -227,7 +227,7 @@ export async function questionContract(contract: Contract): Promise<void> {
     for (const user_id of [bob, ada]) await all.erase("demo", { user_id });
     const erased = { sender: null, moderator: null, answered: true, score: 7 * SOME };
     t.match(await questions.get("demo", room, id), erased);
-    // The rows of questions are written again.
+    // Rewrites the rows of questions.
     await questions.delete("demo", room, second.id);
     await voteAll(true, users.slice(-20, -10));
     await expectScore(7 * SOME);

@@ -22,7 +22,7 @@ const defaults: RoomExtras = {
   schedule_data: null,
 };
 
-/** Names in the order of their code points, which no language would put them in. */
+/** Names in code point order, which differs from the collation of every language. */
 const NAMES = ["", " b", "B", "Z", "_", "-a", "a", "a-", "aB", "a b", "b", "é", "ﬀ", "\uffff", "🎪"]
   .map((name) => `${name}x`)
   .sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));

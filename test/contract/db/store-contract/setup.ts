@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import type { Test } from "tap";
 import type { OnAppended } from "../../../../db/log/entries.js";
 import type {
-  ListedUser,
+  UserListing,
   RoomSelection,
   Store,
   StoreProblem,
@@ -13,16 +13,16 @@ import type {
 import { until, worldOf } from "../../../support/helper.js";
 
 /**
- * Opens one more store on a place; all stores of a place hold the same.
- * @param onAppended gets what the store appends to the log.
- * @param audits whether it keeps the audit; true by default.
+ * Opens another store at the same location; they share all data.
+ * @param onAppended receives what the store appends to the log.
+ * @param audits whether the store keeps the audit; defaults to true.
  */
 export type Open = (onAppended?: OnAppended, audits?: boolean) => Store | Promise<Store>;
 
-/** Makes a new and empty place. */
+/** Creates a new, empty location. */
 export type Place = (t: Test) => Open | Promise<Open>;
 
-/** Runs a test with one store, which has the world `demo`; `open` opens more on its place. */
+/** Runs a test on a store with the world `demo`; `open` opens further stores at its location. */
 export type Contract = (
   name: string,
   run: (
@@ -32,7 +32,7 @@ export type Contract = (
   ) => Promise<void>,
 ) => Promise<unknown>;
 
-/** How the tests of a contract run on stores of one kind. */
+/** Runs the tests of a contract on one kind of store. */
 export const contractOn =
   (t: Test, place: Place): Contract =>
   (name, run) =>
@@ -48,7 +48,7 @@ export const contractOn =
       await run(t, store, open);
     });
 
-/** The same tests with one more world, `other`. */
+/** Runs the same tests with a second world, `other`. */
 export const beside =
   (contract: Contract): Contract =>
   (name, run) =>
@@ -57,29 +57,29 @@ export const beside =
       await run(t, store, open);
     });
 
-/** The number of the last entry in the log of a world. */
+/** Returns the number of the last entry in a world's log. */
 export async function headOf(store: Store, world = "demo"): Promise<number> {
   const [head] = await store.log.heads([world]);
   return head!.seq;
 }
 
-/** Something must fail as the store says. */
+/** Expects a rejection with a {@link StoreError}. */
 export const fails = (t: Test, promise: Promise<unknown>, problem: StoreProblem, field?: string) =>
   t.rejects(promise, { name: "StoreError", problem, ...(field !== undefined && { field }) });
 
-/** All of them must fail so. */
+/** Expects all writes to fail with the same problem. */
 export async function allFail(
   t: Test,
   writes: readonly Promise<unknown>[],
   problem: StoreProblem,
   field?: string,
 ): Promise<void> {
-  // Some fail while an earlier one is awaited.
+  // Some fail while an earlier one is being awaited: avoid unhandled rejections.
   for (const write of writes) write.catch(() => {});
   for (const write of writes) await fails(t, write, problem, field);
 }
 
-/** A store must see what another one of its place has written, at once or soon. */
+/** Expects that a store sees another store's writes, immediately or soon. */
 export async function sees<T>(
   t: Test,
   read: () => Promise<T>,
@@ -92,18 +92,18 @@ export async function sees<T>(
   t.strictSame(seen, expected, name);
 }
 
-/** An id that nothing has. */
+/** An id that does not exist. */
 export const ABSENT = "00000000-0000-4000-8000-000000000000";
 
 export const idsOf = (list: readonly { id: string }[]) => list.map(({ id }) => id);
 
 export const namesOf = (list: readonly { name: string }[]) => list.map(({ name }) => name);
 
-/** How many of some writes succeeded. */
+/** Counts the fulfilled results. */
 export const wonOf = (results: readonly PromiseSettledResult<unknown>[]) =>
   results.filter(({ status }) => status === "fulfilled").length;
 
-/** The first page of all rooms for a user without traits, with some of it different. */
+/** Selects the first page of all rooms for a user without traits, with some changes. */
 export const selection = (changes: Partial<RoomSelection> = {}): RoomSelection => ({
   traits: new Set(),
   page: 1,
@@ -112,8 +112,8 @@ export const selection = (changes: Partial<RoomSelection> = {}): RoomSelection =
   ...changes,
 });
 
-/** A user as lists show it, who was made when last seen. */
-export function listed(user: UserRecord): ListedUser {
+/** Returns a user as lists show it, assuming it was created when last seen. */
+export function listed(user: UserRecord): UserListing {
   const { client_state: _state, deleted: _deleted, ...rest } = user;
   return { ...rest, created: user.last_seen };
 }
@@ -126,7 +126,10 @@ export const ada: Visitor = {
   profile: { display_name: "Ada" },
 };
 
-/** Lets a user enter. @returns the id. */
+/**
+ * Creates or refreshes a user.
+ * @returns the id.
+ */
 export const enter = async (
   { users }: Store,
   tokenId: string,
@@ -134,23 +137,26 @@ export const enter = async (
   more: Partial<Visitor> = {},
 ): Promise<string> => (await users.enter(world, { tokenId, traits, ...more })).id;
 
-/** A guest whose client ID is the name of another user. */
+/** A guest whose client id equals another user's token id. */
 export const guest: Visitor = { clientId: "ada", traits };
 
-/** The record of a file with any key. */
+/** Returns the record of a file with the given key. */
 export const file = (key: string, size = 100) => ({ key, size, sha256: "00" });
 
-/** What stands in the keys of {@link newFile} after the id. */
+/** The part of {@link newFile}'s keys that follows the id. */
 export const SECRET = "AbCdEfGh_-12";
 
-/** The record of a new file as uploads make it, whose id goes with it. */
+/** Returns the record of a new file as uploads create it, along with its id. */
 export function newFile(world = "demo", { size = 100, extension = "pdf" } = {}) {
   const id = randomUUID();
   const key = `pub/${world}/${id}.${SECRET}.${extension}`;
   return { id, record: { key, size, sha256: "0".repeat(64) } };
 }
 
-/** Records a new file. @returns its id. */
+/**
+ * Records a new file.
+ * @returns its id.
+ */
 export async function add(
   store: Store,
   world = "demo",
@@ -161,7 +167,7 @@ export async function add(
   return id;
 }
 
-/** Waits until the clock shows another millisecond, by which lists are ordered. */
+/** Waits for the next millisecond, since lists are ordered by time. */
 export async function tick(): Promise<void> {
   const now = Date.now();
   while (Date.now() === now) await new Promise(setImmediate);

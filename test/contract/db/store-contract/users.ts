@@ -5,6 +5,7 @@ import {
   type UserSearch,
   type Visitor,
 } from "../../../../db/contract/store.js";
+import { nameShapeOf } from "../../../../schemas/plain/look-alikes.js";
 import type { UserName, UserOrdering } from "../../../../schemas/users.js";
 import { exported, filesOf, usersOf } from "../../../support/database.js";
 import { until, worldOf } from "../../../support/helper.js";
@@ -27,21 +28,21 @@ import {
 
 const none = new Set<string>();
 
-/** A user whose profile and traits are as odd as may be. */
+/** A user whose profile contains unusual values. */
 const odd = {
   tokenId: "ada",
   traits: new Set(["speaker", "attendee"]),
   profile: { display_name: "Ada", odd: [null, "\u2028🎪"] },
 };
 
-/** Waits until the clock is past the time at which a user was seen. */
+/** Waits until the clock has passed the time at which a user was last seen. */
 async function past({ last_seen }: UserRecord): Promise<void> {
   while (Date.now() === last_seen) await new Promise(setImmediate);
 }
 
 const page = { page: 1, pageSize: 50 };
 
-/** What every store keeps to when users enter, are changed, and are erased. */
+/** Tests how users enter, change, and are erased. */
 export async function userContract(base: Contract): Promise<void> {
   const contract = beside(base);
 
@@ -58,6 +59,7 @@ export async function userContract(base: Contract): Promise<void> {
       profile: odd.profile,
       traits: ["speaker", "attendee"],
       moderation_state: "",
+      moderated_until: null,
       client_state: {},
       pretalx_id: null,
       last_login: null,
@@ -344,7 +346,7 @@ export async function userContract(base: Contract): Promise<void> {
       ["banned", "banned"],
     ] as const) {
       t.equal((await users.moderate("demo", id, asked)).moderation_state, state);
-      // Another process may answer with a user as it was up to a second ago.
+      // Another process may return a user that is up to a second old.
       await until(async () => (await other.users.get("demo", id))?.moderation_state === state);
     }
     const banned = (await users.get("demo", id))!;
@@ -379,6 +381,161 @@ export async function userContract(base: Contract): Promise<void> {
     await fails(t, users.moderateNamed("none", "later", "banned"), "absent");
   });
 
+  await contract("a silence ends by itself, once", async (t, store, open) => {
+    const { users } = store;
+    const other = await open();
+    const { id } = await users.enter("demo", ada);
+    const later = Date.now() + 3_600_000;
+    t.equal(await users.nextModerationEnd("demo"), undefined);
+    const silenced = await users.moderate("demo", id, { state: "silenced", until: later });
+    t.match(silenced, { moderation_state: "silenced", moderated_until: later });
+    t.equal(await users.nextModerationEnd("demo"), later);
+    t.equal(await users.nextModerationEnd("other"), undefined);
+    await users.endModeration("demo", later - 1);
+    t.match(await users.get("demo", id), { moderation_state: "silenced" }, "not before its time");
+    await Promise.all([store, other].map((it) => it.users.endModeration("demo", later)));
+    t.match(await users.get("demo", id), { moderation_state: "", moderated_until: null });
+    const { entries } = await store.log.since("demo", 0, 100);
+    const states = entries.flatMap((it) => (it.type === "user.moderated" ? [it.state] : []));
+    t.strictSame(states, ["silenced", "none"], "two processes end it once");
+    for (const [decision, state, until] of [
+      [{ state: "silenced", until: later }, "silenced", later],
+      ["silenced", "silenced", null],
+      [{ state: "silenced", until: later }, "silenced", later],
+      ["banned", "banned", null],
+      [{ state: "silenced", until: later }, "banned", null],
+      [{ state: "banned", until: later }, "banned", null],
+      ["", "", null],
+    ] as const) {
+      const after = await users.moderate("demo", id, decision);
+      t.match(after, { moderation_state: state, moderated_until: until }, JSON.stringify(decision));
+    }
+    await users.moderateNamed("demo", "later", { state: "silenced", until: later });
+    t.equal(await users.nextModerationEnd("demo"), later);
+    await users.moderate("demo", id, { state: "silenced", until: later });
+    await users.erase("demo", { user_id: id });
+    await users.endModeration("demo", later);
+    t.match(await users.get("demo", id), { deleted: true, moderation_state: "" });
+  });
+
+  await contract("a ban keeps out new guests from the network for a while", async (t, store) => {
+    const { users } = store;
+    const [net, elsewhere] = ["192.0.2.0/24", "2001:db8:0:1::/64"];
+    const enterFrom = (network: string | undefined, who: Partial<Visitor>, world = "demo") =>
+      users.enter(world, { traits: none, login: true, network, ...who });
+    const troll = await enterFrom(elsewhere, { clientId: "troll" });
+    await enterFrom(net, { clientId: "troll" });
+    await enterFrom(net, { clientId: "before" });
+    const ends = Date.now() + 3_600_000;
+    await users.moderate("demo", troll.id, { state: "banned", networkUntil: ends });
+    t.equal(await users.networkBan("demo", troll.id), ends);
+    t.equal(await users.nextModerationEnd("demo"), ends);
+    const out = (who: Partial<Visitor>) => fails(t, enterFrom(net, who), "denied", "network");
+    await out({ clientId: "again" });
+    t.equal(await users.find("demo", { clientId: "again" }), undefined, "no user is made");
+    await out({ clientId: "anonymous:room:x" });
+    t.match(await enterFrom(net, { clientId: "troll" }), { moderation_state: "banned" });
+    for (const [name, network, who] of [
+      ["a guest who was there before", net, { clientId: "before" }],
+      ["an invited person", net, { tokenId: "ada" }],
+      ["a guest from elsewhere", elsewhere, { clientId: "new" }],
+      ["a guest from an unknown network", undefined, { clientId: "unknown" }],
+    ] as const) {
+      t.match(await enterFrom(network, who), { moderation_state: "" }, name);
+    }
+    t.match(await enterFrom(net, { clientId: "again" }, "other"), { moderation_state: "" });
+    await users.moderate("demo", troll.id, { state: "banned", networkUntil: ends - 1 });
+    t.equal(await users.networkBan("demo", troll.id), ends, "a shorter ban changes nothing");
+    await users.erase("demo", { user_id: troll.id });
+    await out({ clientId: "after the erasure" });
+    await users.endModeration("demo", ends);
+    t.match(await enterFrom(net, { clientId: "again" }), { moderation_state: "" });
+    const other = await enterFrom(net, { clientId: "other" });
+    await users.moderate("demo", other.id, { state: "banned", networkUntil: ends });
+    await out({ clientId: "third" });
+    await users.moderate("demo", other.id, "");
+    t.equal(await users.networkBan("demo", other.id), undefined, "forgiven with the user");
+    t.match(await enterFrom(net, { clientId: "third" }), { moderation_state: "" });
+    const unknown = await enterFrom(undefined, { clientId: "nowhere" });
+    await users.moderate("demo", unknown.id, { state: "banned", networkUntil: ends });
+    t.equal(await users.networkBan("demo", unknown.id), undefined, "its network is unknown");
+  });
+
+  await contract("a guest waits for approval", async (t, store) => {
+    const { users, files } = store;
+    const waits = { traits: none, login: true, guest: { waits: true, quietUntil: 5 } };
+    const made = await users.enter("demo", {
+      ...waits,
+      clientId: "a",
+      profile: { display_name: "A" },
+    });
+    t.match(made, { moderation_state: "waiting", moderated_until: null });
+    const names = async (since = 0, limit = 10) => {
+      const { count, guests } = await users.waiting("demo", since, limit);
+      return [count, ...guests.map(({ profile }) => profile?.display_name)];
+    };
+    await past(made);
+    await users.enter("demo", { ...waits, clientId: "b", profile: { display_name: "B" } });
+    t.strictSame(await names(), [2, "A", "B"]);
+    t.strictSame(await names(0, 1), [2, "A"]);
+    t.strictSame(await names(Date.now() + 1000), [0], "who has not asked for a while");
+    await users.enter("demo", { ...waits, clientId: "b", profile: { display_name: "Bea" } });
+    t.strictSame(await names(), [2, "A", "Bea"], "the present name");
+    const b = (await users.find("demo", { clientId: "b" }))!;
+    const put = files.add("demo", { traits: none, clientId: "b" }, file(randomUUID()), 1e6);
+    await fails(t, put, "denied");
+    t.match(await users.moderate("demo", b.id, "silenced"), { moderation_state: "waiting" });
+    const { users: found } = await users.search("demo", { ...page, banned: false });
+    t.strictSame(found, [], "others do not find them");
+    t.match(await users.answer("demo", made.id, true), { moderation_state: "" });
+    t.match(
+      await users.answer("demo", made.id, false),
+      { moderation_state: "" },
+      "the first counts",
+    );
+    t.match(await users.answer("demo", b.id, false), { moderation_state: "banned" });
+    t.match(await users.answer("demo", b.id, true, 9), { moderation_state: "banned" });
+    const c = await users.enter("demo", { ...waits, clientId: "c" });
+    const quiet = { moderation_state: "silenced", moderated_until: 9 };
+    t.match(await users.answer("demo", c.id, true, 9), quiet);
+    const asked = { ...waits, guest: { waits: false, quietUntil: 7 } };
+    const d = await users.enter("demo", { ...asked, clientId: "d" });
+    t.match(d, { moderation_state: "silenced", moderated_until: 7 });
+    t.match(await users.enter("demo", { ...waits, clientId: "d" }), { id: d.id }, "once known");
+    t.strictSame(await names(), [0]);
+    const e = await users.enter("demo", { ...waits, clientId: "e" });
+    t.match(await users.moderate("demo", e.id, ""), { moderation_state: "" }, "by reactivation");
+    await fails(t, users.answer("other", e.id, true), "absent");
+    await users.erase("demo", { user_id: e.id });
+    await fails(t, users.answer("demo", e.id, true), "absent");
+  });
+
+  await contract("names that look alike", async (t, store) => {
+    const { users, invitations } = store;
+    const named = (tokenId: string, display_name: string, ...traits: string[]) =>
+      users.enter("demo", { tokenId, traits: new Set(traits), profile: { display_name } });
+    const host = await named("host", "Marta Organizer", "admin");
+    const like = async (name: string, ...roles: string[]) => {
+      const found = await users.lookAlikes("demo", nameShapeOf(name), roles);
+      return found.map(({ id, uid, traits }) => [id === undefined, uid, ...traits]);
+    };
+    t.strictSame(await like("ＭАRТА 0rganlzer"), [[false, "host", "admin"]]);
+    t.strictSame(await like("Martin"), []);
+    await users.update("demo", host.id, { profile: { display_name: "Martin" } });
+    t.strictSame(await like("Mаrtin"), [[false, "host", "admin"]]);
+    t.strictSame(await like("Marta Organizer"), []);
+    const [made] = await invitations.create("demo", [
+      { name: "Sam Speaker", role: "speaker", uid: "sam" },
+      { name: "Ann Attendee", role: "attendee", uid: "ann" },
+    ]);
+    t.strictSame(await like("5AM SPEAKER", "speaker"), [[true, "sam", "speaker"]]);
+    t.strictSame(await like("Ann Attendee", "speaker"), []);
+    await invitations.update("demo", made!.id, { revoked: true });
+    t.strictSame(await like("Sam Speaker", "speaker"), []);
+    await users.erase("demo", { user_id: host.id });
+    t.strictSame(await like("Martin"), []);
+  });
+
   await contract("who may not upload", async (t, store) => {
     const { users, files } = store;
     for (const [visitor, state] of [
@@ -390,7 +547,7 @@ export async function userContract(base: Contract): Promise<void> {
       const key = `of ${state}`;
       const put = (who: Visitor, name: string = randomUUID()) =>
         files.add("demo", who, file(name), 1e6);
-      // Among others, as they share a transaction.
+      // Alongside other writes, which share its transaction.
       const results = await Promise.allSettled([
         put({ clientId: "x", traits: none }),
         put(visitor, key),
@@ -464,7 +621,7 @@ export async function userContract(base: Contract): Promise<void> {
   });
 }
 
-/** A user, by a display name, with what else counts in a search. */
+/** The parts of a user that a search considers; the key is the client id. */
 interface Person {
   name?: unknown;
   fields?: unknown;
@@ -482,9 +639,9 @@ const people: Record<string, Person> = {
   odd: { name: 7, fields: "Rome" },
 };
 
-/** What every store keeps to when users are searched for. */
+/** Tests the search for users. */
 export async function userSearchContract(base: Contract): Promise<void> {
-  /** A test that has these people. */
+  /** Runs a test in a world with these people. */
   const contract: Contract = (name, run) =>
     base(name, async (t, store, open) => {
       const { users } = store;
@@ -505,7 +662,7 @@ export async function userSearchContract(base: Contract): Promise<void> {
     });
 
   await contract("whom a search finds", async (t, store) => {
-    // Those without a name come first, in any order.
+    // Users without a name come first, in any order.
     const without = ["bare", "nameless", "odd"];
     const cases: [search: Partial<UserSearch>, found: string][] = [
       [{}, "bare nameless odd adam bea straße zoe"],
@@ -600,7 +757,7 @@ export async function userSearchContract(base: Contract): Promise<void> {
       traits: new Set<string>(),
       ordering: "name" as const,
     };
-    // What an engine caches of the world is read, and need not be read in between.
+    // Fills the engine's caches, so that the calls below need no other reads.
     await store.rooms.list("demo", { ...query, search: "y" });
     const controller = new AbortController();
     const ended: string[] = [];

@@ -3,7 +3,6 @@ import type { World } from "../../../../schemas/worlds.js";
 import { type Contract, fails, idsOf, sees, selection } from "./setup.js";
 import { keyOf, worldOf } from "../../../support/helper.js";
 
-/** A world of an id with a domain. */
 const at = (id: string, domain: string) => worldOf(id, { domain });
 
 export async function worldContract(contract: Contract): Promise<void> {

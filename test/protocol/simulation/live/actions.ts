@@ -3,7 +3,7 @@ import type { Random } from "../random.js";
 import type { Answer, Client } from "./client.js";
 import type { House } from "./house.js";
 
-// What people choose to act on, of what their clients know.
+// Helpers that pick targets from what a client knows.
 
 const pick = <T>(random: Random, from: readonly T[]): T | undefined =>
   from.length > 0 ? random.pick(from) : undefined;
@@ -11,19 +11,19 @@ const pick = <T>(random: Random, from: readonly T[]): T | undefined =>
 const roomOf = ({ state }: Client, random: Random): string | undefined =>
   pick(random, state?.rooms ?? [])?.id;
 
-/** A channel that a client listens to, or any room. */
+/** Picks a channel that the client listens to, or any room. */
 function channelOf(client: Client, random: Random): string | undefined {
   const listening = [...client.channels.listening.keys()];
   return random.chance(0.8) ? pick(random, listening) : roomOf(client, random);
 }
 
-/** The id of a message that a client knows, or may guess. */
+/** Picks one of the last events that the client received. */
 function eventOf(client: Client, channel: string, random: Random) {
   const { events = [] } = client.channels.listening.get(channel) ?? {};
   return pick(random, events.slice(-5));
 }
 
-/** A question or poll in a room that a client entered. */
+/** Picks a question or poll in a room that the client has entered. */
 function itemOf(
   client: Client,
   kind: "questions" | "polls",
@@ -39,7 +39,7 @@ function itemOf(
   return pick(random, found);
 }
 
-/** The id of another user. */
+/** Picks the id of another user. */
 function otherOf({ userId }: Client, random: Random, house: House) {
   const users = [...house.database.present.users.keys()];
   return pick(
@@ -50,12 +50,11 @@ function otherOf({ userId }: Client, random: Random, house: House) {
 
 const text = (body: string) => ({ type: "text", body });
 
-// What people do. Each action chooses by numbers of its own, so that it does the same
+// The actions of people. Each action draws from its own random numbers, so that it does the same
 // when others are left out.
 
 type Act = (client: Client, random: Random, house: House) => void;
 
-/** Rules that a room, or the world, may have. */
 const ROOM_RULES: object[] = [
   {},
   {},
@@ -266,7 +265,7 @@ export const actions = {
     const profile = { display_name: `Name ${random.below(100)}` };
     void client.call("user.update", { profile });
   },
-  /** As by a command beside the servers, of which no process tells the others. */
+  /** Acts like a command running next to the servers: no process notifies the others. */
   command(_, random, house) {
     const { database, world } = house;
     const { store, present } = database;
@@ -295,7 +294,7 @@ export const actions = {
 
 export type Action = keyof typeof actions;
 
-/** How often each action is chosen. */
+/** The relative frequency of each action. */
 const WEIGHTS: Record<Action, number> = {
   send: 30,
   edit: 8,
@@ -325,7 +324,7 @@ const CHOICES = Object.entries(WEIGHTS).flatMap(([action, weight]) =>
 
 export const actionOf = (random: Random): Action => random.pick(CHOICES);
 
-/** Those that only some people may do. */
+/** Actions that require special rights. */
 export const PRIVILEGED: ReadonlySet<Action> = new Set<Action>([
   "moderate",
   "poll",
@@ -335,7 +334,7 @@ export const PRIVILEGED: ReadonlySet<Action> = new Set<Action>([
   "people",
 ]);
 
-/** Changes the program, as a command beside the servers does. */
+/** Changes the program, like a command running next to the servers. */
 export async function changeProgram(house: House, random: Random): Promise<void> {
   const { database, world } = house;
   const { program } = database.store;

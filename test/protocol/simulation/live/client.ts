@@ -13,53 +13,53 @@ import { Channels, Lists, ProgramCopy, Viewers } from "./knowledge.js";
 import type { Node, Token } from "./node.js";
 import type { Link } from "./socket.js";
 
-/** How a user comes: as a guest, or with a token. */
+/** How a user logs in: as a guest, or with a token. */
 export type Who = { client_id: string } | Token;
 
-/** An answer: of a command that failed, its code. */
+/** The result of a command, or its error code. */
 export interface Answer {
   readonly result?: unknown;
   readonly error?: string;
 }
 
-/** How long a login or an answer may take, in milliseconds. */
-const PATIENCE = 15_000;
+/** Timeout for a login or an answer, in milliseconds. */
+const TIMEOUT_MS = 15_000;
 
-/** How often it looks whether the server is silent, in milliseconds. */
+/** Interval between checks for a silent server, in milliseconds. */
 const HEARTBEAT = 5_000;
 
-/** Errors after which a command is repeated. */
-const PASSING: ReadonlySet<string> = new Set([
+/** Errors after which a command is retried. */
+const RETRYABLE_ERRORS: ReadonlySet<string> = new Set([
   "server.unavailable",
   "server.doubtful",
   "protocol.rate_limited",
 ]);
 
-/** The first and the longest pause before another connection, in milliseconds. */
+/** First and longest pause before reconnecting, in milliseconds. */
 const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 3_000;
 
-/** A client that keeps a connection, the state of its world, and what is in some rooms. */
+/** A client that keeps a connection, the state of its world, and the contents of some rooms. */
 export class Client {
   state: LiveState | undefined;
   node: Node | undefined;
-  /** Whether the server has turned it away, or it has left. */
+  /** Whether it no longer reconnects, because it has left or the server has turned it away. */
   isAway = false;
   readonly channels: Channels;
   readonly lists: Lists;
   readonly program: ProgramCopy | undefined;
-  /** Of a client that is in one room at most. */
+  /** Only for a client that is in at most one room. */
   readonly viewers: Viewers | undefined;
-  /** Its pauses. They do not depend on what others do. */
+  /** Determines its pauses, independently of other clients. */
   readonly random: Random;
-  /** Known for as long as the database does not go back. */
+  /** Valid until the database goes back. */
   #user: { id: string; losses: number } | undefined;
   #link: Link | undefined;
   #connections = 0;
   #failures = 0;
   #lastFrame = 0;
   #requests = 0;
-  /** What follows from the answers that are not here yet. */
+  /** Commands waiting for an answer. */
   readonly #pending = new Map<
     number,
     { name: string; payload: object; settle: (answer: Answer) => void }
@@ -69,12 +69,12 @@ export class Client {
     readonly house: House,
     readonly name: string,
     readonly who: Who,
-    /** Whether it asks for changes of the world instead of whole states. */
+    /** Whether it requests changes of the world instead of full states. */
     readonly changes: boolean,
     seed: number,
     /** The client that it is compared with. */
     readonly original?: Client,
-    /** Whether it is in one room at most. */
+    /** Whether it is in at most one room. */
     readonly hasOneRoom: boolean = original?.hasOneRoom ?? false,
   ) {
     this.random = new Random(seed);
@@ -105,25 +105,28 @@ export class Client {
     return id;
   }
 
-  /** Whether its user may only read. The client does not know that it joins for a while only. */
+  /**
+   * Whether its user may only read. The client does not know that a silenced user joins channels
+   * only temporarily.
+   */
   get isSilenced(): boolean {
     const { users } = this.house.database.present;
     return users.get(this.userId ?? "")?.moderation_state === "silenced";
   }
 
-  /** Whether it has asked to listen no longer to some channel. */
+  /** Whether it is unsubscribing from, or leaving, a channel. */
   get isQuitting(): boolean {
     return [...this.#pending.values()].some(({ name }) =>
       ["chat.unsubscribe", "chat.leave"].includes(name),
     );
   }
 
-  /** What it sent in a command that has no answer yet, as JSON. */
+  /** Returns the payload of an unanswered command, as JSON. */
   sentIn(command: number): string {
     return JSON.stringify(this.#pending.get(command)?.payload ?? null);
   }
 
-  /** The ids of the rooms that it enters by itself: the rooms of another client, or the first. */
+  /** The ids of the rooms that it enters on its own: those of {@link original}, or the first ones. */
   get wanted(): string[] {
     const { rooms = [] } = this.state ?? {};
     const { original } = this;
@@ -133,7 +136,7 @@ export class Client {
     return wanted.map(({ id }) => id);
   }
 
-  /** The time of day, in milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   get date(): number {
     return ORIGIN + this.house.timeline.now;
   }
@@ -142,12 +145,12 @@ export class Client {
     return new Set("traits" in this.who ? this.who.traits : []);
   }
 
-  /** Which connection it has: they are counted. */
+  /** The number of its current connection. */
   get connection(): number {
     return this.#connections;
   }
 
-  /** Connects to a process, unless it is connected. */
+  /** Connects to a process, unless already connected. */
   connect(): void {
     if (this.#link || this.isAway) return;
     const { house } = this;
@@ -172,13 +175,13 @@ export class Client {
     const { who, changes } = this;
     const named = "uid" in who ? { token: JSON.stringify(who) } : who;
     this.#send(["authenticate", { ...named, changes }]);
-    this.later(PATIENCE, () => {
+    this.later(TIMEOUT_MS, () => {
       if (!this.state) this.drop();
     });
     this.#beat();
   }
 
-  /** Leaves the server. @param isSilent whether the server does not learn of it. */
+  /** Disconnects from the server. @param isSilent whether the server does not notice. */
   drop(isSilent = false): void {
     if (!this.#link) return;
     this.#link.leave(isSilent);
@@ -189,7 +192,7 @@ export class Client {
     this.#link?.stall(duration);
   }
 
-  /** Gives a command. The answer never comes if the connection ends before. */
+  /** Sends a command. The promise never settles if the connection ends first. */
   call(name: string, payload: object): Promise<Answer> {
     return new Promise((settle) => {
       const id = ++this.#requests;
@@ -198,14 +201,14 @@ export class Client {
     });
   }
 
-  /** {@link call}, and again for as long as the server cannot do it. */
+  /** Calls {@link call}, and retries temporary errors. */
   async persist(name: string, payload: object): Promise<void> {
     const { error } = await this.call(name, payload);
-    if (error === undefined || !PASSING.has(error)) return;
+    if (error === undefined || !RETRYABLE_ERRORS.has(error)) return;
     this.later(FIRST_PAUSE, () => void this.persist(name, payload));
   }
 
-  /** Does something later, if it still has the same connection. */
+  /** Runs a function later, if the connection is still the same. */
   later(delay: number, act: () => void): void {
     const connection = this.#connections;
     this.house.after(delay, () => {
@@ -216,7 +219,7 @@ export class Client {
   #beat(): void {
     this.later(HEARTBEAT, () => {
       const silent = this.house.timeline.now - this.#lastFrame;
-      if (silent > PATIENCE) return this.drop();
+      if (silent > TIMEOUT_MS) return this.drop();
       this.#send(["ping", 0]);
       this.#beat();
     });

@@ -1,7 +1,7 @@
 import { defaultPermissionConfig } from "../../../../schemas/plain/permissions.js";
 import { type Past, SharedDatabase } from "../database.js";
 import { Network } from "../network.js";
-import { Random, replaceChance } from "../random.js";
+import { Random, mockClockAndRandom } from "../random.js";
 import { type Cluster, NO_FAULTS, ORIGIN, ProcessTime, Timeline } from "../timeline.js";
 import { Client, type Who } from "./client.js";
 import { Node } from "./node.js";
@@ -9,7 +9,7 @@ import { Oracle } from "./oracle.js";
 
 const WORLD = "sample";
 
-/** Room names, with what is in the room, and who may do what there. */
+/** Room names, with the modules and rules of each room. */
 const ROOMS: [name: string, modules: string[], rules: object][] = [
   ["Stage", ["chat.native", "question", "poll"], {}],
   ["Backstage", ["chat.native", "poll"], { "room.view": ["staff"] }],
@@ -17,7 +17,7 @@ const ROOMS: [name: string, modules: string[], rules: object][] = [
   ["Hall", ["chat.native", "question moderated"], {}],
 ];
 
-/** A module as the scenario names it. */
+/** Parses a module as {@link ROOMS} writes it. */
 function moduleOf(text: string) {
   const [type = "", how] = text.split(" ");
   const config = {
@@ -28,7 +28,7 @@ function moduleOf(text: string) {
   return { type, config };
 }
 
-/** Who comes. Each has a right that some of the others lack. */
+/** The people who connect. Each has a right that some of the others lack. */
 export const PEOPLE: Who[] = [
   { client_id: "guest-1" },
   { client_id: "guest-2" },
@@ -39,10 +39,10 @@ export const PEOPLE: Who[] = [
   })),
 ];
 
-/** One who may see the viewers of rooms. */
+/** A person who may see the viewers of rooms. */
 const MODERATOR = PEOPLE[3]!;
 
-/** Who is in a {@link House}. All that happens there follows from the seed. */
+/** The parameters of a {@link House}. The seed determines everything that happens there. */
 export interface People {
   readonly seed: number;
   readonly nodes: number;
@@ -50,7 +50,7 @@ export interface People {
   readonly hasProgram: boolean;
 }
 
-/** The simulated server with its processes and its clients, and everything that it complains of. */
+/** A simulated server with its processes and clients, which records every violation. */
 export class House implements Cluster {
   readonly world = WORLD;
   readonly timeline = new Timeline();
@@ -61,9 +61,9 @@ export class House implements Cluster {
   readonly nodes: Node[] = [];
   readonly clients: Client[] = [];
   faults = NO_FAULTS;
-  /** Whether there are sessions, and clients ask for the program. */
+  /** Whether there are sessions, and clients request the program. */
   readonly hasProgram: boolean;
-  /** Violations, which must never happen. */
+  /** Violations found so far; there must be none at the end. */
   readonly violations: string[] = [];
   readonly #restore: () => void;
   #names = 0;
@@ -76,7 +76,7 @@ export class House implements Cluster {
     this.random = new Random(seed);
     this.hasProgram = hasProgram;
     const { timeline, random } = this;
-    this.#restore = replaceChance(random, () => ORIGIN + Math.floor(timeline.now));
+    this.#restore = mockClockAndRandom(random, () => ORIGIN + Math.floor(timeline.now));
     this.database = new SharedDatabase(new ProcessTime(timeline));
     this.network = new Network(timeline, random, () => this.faults);
     this.oracle = new Oracle(this);
@@ -84,7 +84,7 @@ export class House implements Cluster {
 
   /**
    * Creates the world, and starts processes and clients.
-   * @param trace gets a line for each frame.
+   * @param trace receives a line for each frame.
    */
   static async open(people: People, trace: (line: string) => void): Promise<House> {
     const house = new House(people, trace);
@@ -113,7 +113,10 @@ export class House implements Cluster {
     for (const client of this.clients) client.connect();
   }
 
-  /** A text that is in nothing else. @param kind what it is in: the oracle knows who may read it. */
+  /**
+   * Returns a unique text. @param kind the kind of object that contains it, from which the oracle
+   * infers who may read it.
+   */
   secret(kind: "m" | "q" | "p" | "a" | "r"): string {
     return `«${kind}${++this.#secrets}»`;
   }
@@ -127,13 +130,13 @@ export class House implements Cluster {
     this.violations.push(`at ${at} ms: ${what}`);
   }
 
-  /** The process to which the next connection goes. */
+  /** Picks the process for the next connection. */
   nodeFor(random: Random): Node | undefined {
     const alive = this.nodes.filter(({ time }) => !time.isOver);
     return alive.length > 0 ? random.pick(alive) : undefined;
   }
 
-  /** The id of a user, now or in a state of the past. */
+  /** Returns the id of a user, now or in a past state. */
   userOf(who: Who, { users }: Pick<Past, "users"> = this.database.present): string | undefined {
     for (const user of users.values()) {
       const isThis = "uid" in who ? user.token_id === who.uid : user.client_id === who.client_id;
@@ -142,7 +145,7 @@ export class House implements Cluster {
     return undefined;
   }
 
-  /** Whether a client could read an event ever since it happened. */
+  /** Whether a client has been able to read an event ever since it happened. */
   mayAlwaysRead(client: Client, channel: string, { tag }: { tag: number }): boolean {
     const { past, commit } = this.database;
     for (let i = this.database.commitOf(tag); i <= commit; i++) {
@@ -151,7 +154,7 @@ export class House implements Cluster {
     return true;
   }
 
-  /** A process dies, and another one starts later. */
+  /** Kills a process, and starts another one later. */
   kill(index: number, pause: number): void {
     const node = this.nodes[index % this.nodes.length]!;
     if (node.time.isOver) return;

@@ -9,20 +9,20 @@ import {
 import type { ChannelState, SentEvent, SentProgram } from "../../../../schemas/live/index.js";
 import type { Client } from "./client.js";
 
-// What a client knows of a world beside its state, by what it is sent.
+// Tracks what a client learns about a world from answers and pushes, in addition to its state.
 
 /** A channel that a connection listens to. */
 export interface Listening {
-  /** The first event that is pushed. */
+  /** The id of the first event to be pushed. */
   readonly from: number;
-  /** The ids of the events that came. */
+  /** The ids of the events received. */
   readonly events: number[];
 }
 
-/** The channels that a client listens to, and what came there. */
+/** The channels that a client listens to, and the events it received there. */
 export class Channels {
   readonly listening = new Map<string, Listening>();
-  /** The id of the last event that was pushed in each channel on this connection. */
+  /** The id of the last event pushed in each channel on this connection. */
   readonly #last = new Map<string, number>();
   readonly #client: Client;
 
@@ -64,7 +64,7 @@ export class Channels {
     this.#keepRights();
   }
 
-  /** Users who may not read a room expect nothing there. */
+  /** Stops expecting events in channels that the user may no longer read. */
   #keepRights(): void {
     const { rooms, channels } = this.#client.state!;
     for (const id of this.listening.keys()) {
@@ -77,7 +77,7 @@ export class Channels {
   }
 
   #begin(channel: string, { next_event_id: from }: ChannelState): void {
-    // One that goes on gets everything from its own beginning.
+    // An existing subscription continues from its original start.
     if (this.listening.has(channel)) return;
     this.listening.set(channel, { from, events: [] });
     this.#keepRights();
@@ -101,19 +101,19 @@ export class Channels {
   }
 }
 
-/** After how many milliseconds a list is asked for again that may not be whole. */
+/** Delay before refetching a list that may be incomplete, in milliseconds. */
 const DOUBT = 300;
 
 /**
- * The errors after which a client asks again. The server is in doubt also about a list, if an
- * entry of an earlier command comes while it reads the list in vain.
+ * Errors after which a client retries. A list can be doubtful, too, if an entry of an earlier
+ * command arrives while the server fails to read the list.
  */
 const PASSING = new Set(["server.unavailable", "server.doubtful"]);
 
-/** A list of what a room has, as a client keeps it. */
+/** A room's questions or polls, as a client keeps them. */
 class List<T extends Listed> {
   items: readonly T[] | undefined;
-  /** What was pushed since the server was asked. */
+  /** Pushes received since the list was requested. */
   #held: [string, unknown][] | undefined;
   #isDoubted = false;
 
@@ -123,7 +123,7 @@ class List<T extends Listed> {
     readonly kind: Kind<T>,
   ) {}
 
-  /** The rights that the client knows of. */
+  /** The rights and modules that the client knows of, in a comparable form. */
   get rights(): string {
     const room = this.client.state?.rooms.find(({ id }) => id === this.room);
     const { module } = this.kind;
@@ -147,7 +147,7 @@ class List<T extends Listed> {
     if (client.connection !== connection || this.#held !== held) return;
     this.#held = undefined;
     this.items = listed;
-    // The user may have had the right for a moment only, of which no push tells.
+    // The user may have had the right only for a moment, which no push reports.
     if (listed && !this.kind.isReadable) this.#doubt();
     for (const [name, data] of held) this.pushed(name, data);
   }
@@ -177,14 +177,14 @@ class List<T extends Listed> {
   }
 }
 
-/** What a client keeps of a room that it entered. */
+/** A client's copy of a room that it has entered. */
 interface Room {
   readonly questions: List<Listed>;
   readonly polls: List<Listed>;
   rights: string;
 }
 
-/** The rooms that a client has entered, with the lists of their questions and polls. */
+/** The rooms that a client has entered, with their questions and polls. */
 export class Lists {
   readonly rooms = new Map<string, Room>();
   readonly #client: Client;
@@ -243,14 +243,14 @@ export class Lists {
     this.#renew(room);
   }
 
-  /** Asks for the lists of a room, as a vote in doubt says to do. */
+  /** Refetches a room's lists, as required after a doubtful vote. */
   ask(room: string): void {
     const lists = this.rooms.get(room);
     void lists?.questions.ask();
     void lists?.polls.ask();
   }
 
-  /** Asks for the lists if rights changed: the server says what holds now. */
+  /** Refetches the lists if the rights have changed. */
   #renew(room: Room): void {
     const { questions, polls } = room;
     const rights = questions.rights + polls.rights;
@@ -261,16 +261,16 @@ export class Lists {
   }
 }
 
-/** The room of what a push is about. */
+/** Returns the room that a push is about. */
 function roomOf(data: unknown): string | undefined {
   const { question, poll } = (data ?? {}) as Record<string, { room_id?: string } | undefined>;
   return question?.room_id ?? poll?.room_id;
 }
 
-/** After how many milliseconds the program is asked for again that could not be read. */
+/** Delay before retrying to read the program, in milliseconds. */
 const PAUSE = 300;
 
-/** The program as a client keeps it: it asks after each push of another version. */
+/** The program, as a client keeps it. The client refetches it after each push of a different version. */
 export class ProgramCopy {
   sessions: SentProgram["sessions"];
   readonly #client: Client;
@@ -313,14 +313,14 @@ export class ProgramCopy {
   }
 }
 
-/** A user, as lists and pushes have them. */
+/** A user, as represented in lists and pushes. */
 interface Viewer {
   readonly id: string;
 }
 
 /**
- * The viewers of the only room of a client, as it knows them: pushes do not say which room they
- * are about.
+ * The viewers of a client's room, as far as it knows. It may only be in one room, because pushes do
+ * not name the room.
  */
 export class Viewers {
   /** The ids of the users; undefined if the client may not see them. */
@@ -344,7 +344,7 @@ export class Viewers {
     if (name === "room.leave") this.ids = undefined;
     if (name !== "room.enter") return;
     const { viewers } = result as { viewers?: Viewer[] };
-    // The answer may have been made before a push that took the right.
+    // The answer may predate a push that revoked the right.
     const ids = this.#mayWatch() ? viewers?.map(({ id }) => id) : undefined;
     this.ids = ids && new Set(ids);
   }
@@ -360,7 +360,7 @@ export class Viewers {
     this.#may = this.#mayWatch();
     if (!this.#may) this.ids = undefined;
     if (before || !this.#may) return;
-    // The list comes with the answer.
+    // The answer contains the list.
     const [room] = this.#client.lists.rooms.keys();
     void this.#client.persist("room.enter", { room });
   }

@@ -24,16 +24,16 @@ const limits: LiveLimits = {
   pingInterval: 10_000,
 };
 
-/** What a token of the simulation says. */
+/** The claims of a simulated token. */
 export interface Token {
   uid: string;
   traits: string[];
   profile: { display_name: string };
 }
 
-/** What a process knew of the database: everything up to a commit. */
+/** A process's knowledge of the database: everything up to a commit. */
 export interface Knowledge {
-  /** For how long the process had been awake, in milliseconds. */
+  /** How long the process had been awake by then, in milliseconds. */
   readonly awake: number;
   readonly commit: number;
 }
@@ -41,7 +41,7 @@ export interface Knowledge {
 /** A process of a simulated server, with the real live layer. */
 export class Node extends Process {
   readonly live: LiveLayer;
-  /** What it knew of each world, the newest last. */
+  /** What it knew of each world, from oldest to newest. */
   readonly known = new Map<string, Knowledge[]>();
   readonly links = new Set<Link>();
   readonly #house: House;
@@ -53,7 +53,7 @@ export class Node extends Process {
     super(house, name, (error) => this.#complain(error));
     this.#house = house;
     const { store, events, time } = this;
-    // Before all other listeners: from here on, the process knows the entry.
+    // Subscribes before all other listeners: from here on, the process knows the entry.
     events.subscribe((event) => this.#learn(event));
     this.live = composeLive({
       clock: time,
@@ -90,7 +90,7 @@ export class Node extends Process {
     this.live.stop();
   }
 
-  /** The oldest state of a world that the process may still go by. */
+  /** Returns the oldest commit of a world that the process may still act on. */
   oldest(world: string, grace: number): number {
     const known = this.known.get(world) ?? [];
     const since = this.time.awake - grace;
@@ -129,7 +129,7 @@ export class Node extends Process {
     return { identity, world: found };
   }
 
-  /** What fails other than by the store is a fault of the live layer. */
+  /** Reports errors. Any error not caused by the store is a bug in the live layer. */
   #complain(error: unknown): void {
     const fault =
       error instanceof Error ? error : ((error as { err?: unknown } | undefined)?.err ?? error);

@@ -9,18 +9,21 @@ import type { House } from "./house.js";
 import type { Node } from "./node.js";
 
 /**
- * For how long a process may go by rights that it knows to be over, in milliseconds in which
- * it is awake: changes of a world are collected for 300 ms, and pushes are held after 700 ms.
+ * How long a process may act on rights that it knows to be revoked, in milliseconds awake. Changes
+ * of a world are collected for 300 ms, and pushes are held after 700 ms.
  */
 const GRACE = 1_000;
 
-/** How long a message waits at most for the pushes that earlier ones have caused. */
+/** Longest wait of a message for the pushes that earlier ones have caused, in milliseconds. */
 const OWN_WAIT = 240;
 
-/** A text that the simulation made. Each is used once, so it names what it is in. */
+/**
+ * Matches the texts that the simulation makes. Each is used only once, so it identifies the object
+ * that contains it.
+ */
 const SECRET = /«([a-z])\d+»/g;
 
-/** What a banned user may still get. */
+/** Frames that a banned user may still receive. */
 const FAREWELLS: ReadonlySet<string> = new Set([
   "connection.reload",
   "error",
@@ -36,16 +39,16 @@ interface Said {
   readonly commit: number;
 }
 
-/** A connection's own message that was not pushed to it yet. */
+/** A connection's own message that has not been pushed to it yet. */
 interface Own {
   readonly connection: number;
   readonly channel: string;
   readonly event: number;
-  /** When it was committed: from then on, its process waits for those before it. */
+  /** When it was committed. From then on, its process waits for the pushes of earlier messages. */
   readonly at: number;
 }
 
-/** The number of the command that a frame answers. */
+/** Returns the number of the command that a frame answers. */
 const answeredBy = (text: string): number => Number(/^\["success",(\d+)/.exec(text)?.[1]);
 
 const parsed = new Map<string, PermissionConfig>();
@@ -56,7 +59,7 @@ function rulesIn(json: string): PermissionConfig {
   return rules;
 }
 
-/** Complains about everything that a client must not get. */
+/** Reports everything that a client must not receive. */
 export class Oracle {
   readonly #house: House;
   readonly #said = new Map<string, Said>();
@@ -77,16 +80,17 @@ export class Oracle {
   }
 
   /**
-   * A process writes a frame to a client.
-   * @param connection which of its connections: the process may not know that it is over.
+   * Checks a frame that a process writes to a client.
+   * @param connection the number of the client's connection, which may have ended without the
+   * process noticing.
    */
   written(client: Client, node: Node, text: string, connection: number): void {
     const [, name = ""] = /^\["([^"]*)"/.exec(text) ?? [];
     this.#checkBan(client, node, name);
     const { world } = this.#house;
     const oldest = node.oldest(world, GRACE);
-    // The answer to a command may take longer than the right to give it lasts, and says
-    // what its author wrote.
+    // The answer to a command repeats its author's text, and may arrive after the author's right
+    // has ended.
     const own = name === "success" ? client.sentIn(answeredBy(text)) : "";
     for (const [secret, kind] of text.matchAll(SECRET)) {
       if (own.includes(secret) || this.#mayKnow(client, secret, kind!, oldest)) continue;
@@ -99,7 +103,7 @@ export class Oracle {
     this.#checkOwn(client, node, name, text);
   }
 
-  /** Who is in a room is for people with a right to it. Pushes do not say which room it is. */
+  /** Checks that only people with the right see who is in a room. Pushes do not name the room. */
   #checkViewers(client: Client, name: string, oldest: number, isPresent: boolean): void {
     const { hasOneRoom, lists } = client;
     const isOwn = isPresent && hasOneRoom && lists.rooms.size > 0;
@@ -111,7 +115,7 @@ export class Oracle {
     if (!mayWatch) this.#house.complain(`${client.name} got ${name}`);
   }
 
-  /** From the moment when a process knows of a ban, the user gets nothing any more. */
+  /** Checks that a user receives nothing more once a process knows of the ban. */
   #checkBan(client: Client, node: Node, name: string): void {
     if (FAREWELLS.has(name)) return;
     const oldest = node.oldest(this.#house.world, 1);
@@ -120,7 +124,7 @@ export class Oracle {
     this.#house.complain(`${client.name} is banned and got ${name}`);
   }
 
-  /** A connection gets its own message before the answer to its next command. */
+  /** Checks that a connection receives its own message before the answer to its next command. */
   #checkOwn(client: Client, node: Node, name: string, text: string): void {
     const { connection } = client;
     const last = this.#own.get(client);
@@ -146,13 +150,13 @@ export class Oracle {
     const { event_id: event, channel, sender } = result.event;
     const listening = client.channels.listening.get(channel);
     if (!listening || client.isQuitting) return;
-    // The deletion of a message that was deleted before, perhaps by another user.
+    // The message was already deleted, perhaps by another user, so this is an earlier event.
     if (sender !== client.userId || listening.events.includes(event)) return;
     const at = Date.parse(result.event.timestamp) - ORIGIN;
     this.#own.set(client, { connection, channel, event, at });
   }
 
-  /** Whether a client may know a text by what held since a commit. */
+  /** Whether a client may know a text, given the states since a commit. */
   #mayKnow(client: Client, secret: string, kind: string, oldest: number): boolean {
     switch (kind) {
       case "m":
@@ -171,9 +175,9 @@ export class Oracle {
   }
 
   /**
-   * Whether a client may see a room. A process reads users and rules apart, and each may be
-   * older than the other within the grace. A user who may change every room sees all of them in
-   * lists of settings.
+   * Whether a client may see a room. A process reads users and rules separately, so either may be
+   * older than the other within the grace period. A user who may change every room sees all of them
+   * in lists of settings.
    */
   #maySeeRoom(client: Client, secret: string, oldest: number): boolean {
     if (this.#keepsRoom(client, secret, oldest)) return true;
@@ -189,8 +193,8 @@ export class Oracle {
   }
 
   /**
-   * Whether a text was the name of a room that a client could see then and ever since: an old
-   * name shows nothing that was lost, and the next push corrects it.
+   * Whether a text was the name of a room that a client could see then and ever since. An old name
+   * reveals nothing that was revoked, and the next push corrects it.
    */
   #keepsRoom(client: Client, secret: string, oldest: number): boolean {
     const sees = (id: string, past: Past) => this.#may(client, "room.view", id, past);
@@ -214,7 +218,7 @@ export class Oracle {
     );
   }
 
-  /** Whether a client may read a channel in some state. */
+  /** Whether a client may read a channel in a given state. */
   mayRead(client: Client, channel: string, past: Past): boolean {
     const direct = past.channels.get(channel)?.direct ?? null;
     if (direct === null) return this.#may(client, "chat.read", channel, past);
@@ -227,7 +231,7 @@ export class Oracle {
     return !this.#some(from, (past) => !this.mayRead(client, channel, past));
   }
 
-  /** The id that the user of a client had: it has another one after the database went back. */
+  /** Returns the id of a client's user in a given state. It changes when the database goes back. */
   #userOf({ who }: Client, past: Past): string | undefined {
     return this.#house.userOf(who, past);
   }
@@ -286,7 +290,7 @@ export class Oracle {
     });
   }
 
-  /** Whether something held in any state from a commit on, the newest first. */
+  /** Whether something held in any state since a commit. Checks the newest state first. */
   #some(from: number, holds: (past: Past) => boolean): boolean {
     const { past, commit } = this.#house.database;
     for (let i = commit; i >= from; i--) if (holds(past[i]!)) return true;

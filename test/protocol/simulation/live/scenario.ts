@@ -5,14 +5,14 @@ import { type Action, actionOf, actions, changeProgram, PRIVILEGED } from "./act
 import { Client } from "./client.js";
 import { House } from "./house.js";
 
-/** For how long there is trouble, and how long everything may then take to settle, in milliseconds. */
+/** Duration of the disturbances, and of the time to settle afterwards, in milliseconds. */
 const TROUBLE = 20_000;
 const SETTLING = 10_000;
 
-/** How long new clients may take to log in and to list, in milliseconds. */
+/** Time for new clients to log in and fetch their lists, in milliseconds. */
 const LOGIN = 2_000;
 
-/** A thing that happens at some time. */
+/** One step of a scenario. */
 export type Step = { at: number } & (
   | { do: "act"; action: Action; client: number; seed: number }
   | { do: "pause"; node: number; duration: number }
@@ -24,7 +24,7 @@ export type Step = { at: number } & (
   | { do: "break"; faults: Faults }
 );
 
-/** Everything that happens in one run. It follows from a seed. */
+/** Everything that happens in one run, as determined by a seed. */
 interface Scenario {
   seed: number;
   nodes: number;
@@ -75,7 +75,7 @@ export function scenarioOf(seed: number): Scenario {
   return { seed, nodes, clients, hasProgram: false, steps };
 }
 
-/** {@link scenarioOf}, in a world with sessions that come and go. */
+/** Returns {@link scenarioOf}, in a world whose sessions come and go. */
 export function programScenarioOf(seed: number): Scenario {
   const scenario = scenarioOf(seed);
   const random = new Random(~seed);
@@ -89,7 +89,7 @@ export function programScenarioOf(seed: number): Scenario {
 
 /**
  * Runs a scenario.
- * @param trace gets a line for each frame that a client sends or gets.
+ * @param trace receives a line for each frame that a client sends or receives.
  * @returns the violations.
  */
 export async function run(
@@ -159,7 +159,7 @@ function perform(house: House, step: Exclude<Step, { do: "go back" }>): void {
   }
 }
 
-/** After some quiet time, each client knows what a new one of the same user learns. */
+/** Checks that each client, after some quiet time, knows what a new client of the same user learns. */
 async function checkSettled(house: House): Promise<void> {
   const { clients, timeline } = house;
   const twins = clients.map((client, i) => {
@@ -205,14 +205,14 @@ function checkClient(house: House, client: Client, twin: Client): void {
   }
 }
 
-/** A violation without what differs between runs. */
+/** Removes what differs between runs from a violation. */
 const kindOf = (violation = ""): string =>
   violation
     .replace(/[0-9a-f]{8}-[0-9a-f-]{27}/g, "id")
     .replace(/\d+/g, "n")
     .slice(0, 70);
 
-/** {@link run}, for the violations that are like the first one of a scenario. */
+/** Returns {@link run}, limited to violations of the same kind as the scenario's first one. */
 export async function likeFirst(
   scenario: Scenario,
 ): Promise<(scenario: Scenario) => Promise<string[]>> {
@@ -223,18 +223,18 @@ export async function likeFirst(
   };
 }
 
-/** How much of a picture counts. */
+/** Which parts of a picture are compared. */
 export interface Scope {
-  /** Whether no other client has the same user: the server does not tell what its user does there. */
+  /** Whether no other client has the same user: the server does not push what a user does on another client. */
   readonly isAlone: boolean;
   /**
-   * Whether the client asked for changes. Others hear of schedules only where they are, and
-   * never that their user is silenced, or of the type of a poll.
+   * Whether the client asked for changes. Other clients receive only the schedules of rooms they
+   * are in, and never learn that their user is silenced, or a poll's type.
    */
   readonly changes: boolean;
 }
 
-/** What a client has to know, in a form in which the same is equal. */
+/** Returns what a client must know, in a comparable form. */
 export function pictureOf(
   { state, lists, program, viewers, isSilenced }: Client,
   { isAlone, changes }: Scope,
@@ -242,7 +242,7 @@ export function pictureOf(
   if (!state) return {};
   const may = (room: string, right: string) =>
     state.rooms.find(({ id }) => id === room)?.permissions.includes(`room:${right}`) ?? false;
-  // There is no push about an own question that others do not see.
+  // The server does not push a user's own question while others cannot see it.
   const isOwn = (it: Listed & { state?: string }, room: string) =>
     ["mod_queue", "archived"].includes(it.state ?? "") &&
     !may(room, "question.moderate") &&
@@ -269,7 +269,7 @@ export function pictureOf(
       schedule_data: changes && room.schedule_data,
       permissions: permissions.toSorted(),
     })),
-    // A client puts one last that becomes active; the list is in the order of creation.
+    // Clients append an announcement that becomes active; lists are in order of creation.
     announcements: state.announcements.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
     program: program?.sessions ?? null,
     viewers: viewers?.ids ? [...viewers.ids].toSorted() : null,
@@ -292,7 +292,7 @@ export function pictureOf(
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
-/** The places in which two values of JSON differ. */
+/** Describes where two JSON values differ. */
 export function differences(actual: unknown, expected: unknown, path = ""): string[] {
   if (isSame(actual, expected)) return [];
   if (!isObject(actual) || !isObject(expected)) {

@@ -7,24 +7,23 @@ import type { ProcessTime, Timeline } from "../timeline.js";
 const TEXT = 0x1;
 const PING = 0x9;
 
-/** How long a client may take to confirm that it closes, in milliseconds. */
+/** How long a client may take to confirm a close, in milliseconds. */
 const CLOSE_TIMEOUT = 3000;
 
 /** A client's end of a websocket. */
 export interface ClientEnd {
-  /** A text frame came. */
+  /** Receives a text frame. */
   received(text: string): void;
-  /** The connection is gone. @param code 1006 without a closing handshake. */
+  /** Called when the connection is gone. @param code 1006 without a closing handshake. */
   closed(code: number): void;
 }
 
-/** One websocket between a client and a process, over a connection that keeps the order. */
+/** A websocket between a client and a process, over an ordered connection. */
 export class Link {
-  /** The server's websocket. */
   readonly ws: WebSocket;
-  /** The socket below it. */
+  /** The underlying socket. */
   readonly socket: Duplex;
-  /** Gets each text frame as the server writes it. */
+  /** Receives each text frame as the server writes it. */
   onWritten: (text: string) => void = () => {};
   readonly #timeline: Timeline;
   readonly #random: Random;
@@ -32,14 +31,14 @@ export class Link {
   readonly #client: ClientEnd;
   readonly #ws = new ServerEnd(this);
   readonly #socket = new ServerSocket(this);
-  /** When the last thing arrives at either end. */
+  /** Arrival time of the last delivery to each end. */
   #toClient = 0;
   #toServer = 0;
-  /** Until when the client reads nothing. */
+  /** The client reads nothing until this time. */
   #stalledUntil = 0;
   #isCut = false;
   #isClosed = false;
-  /** The beginning of a frame that the server has not written to its end. */
+  /** The beginning of a frame that the server has not fully written yet. */
   #rest: Buffer = Buffer.alloc(0);
 
   constructor(timeline: Timeline, random: Random, time: ProcessTime, client: ClientEnd) {
@@ -51,23 +50,23 @@ export class Link {
     this.socket = this.#socket as unknown as Duplex;
   }
 
-  /** The server takes the connection. */
+  /** Accepts the connection on the server. */
   open(act: () => void): void {
     this.#arriveAtServer(act);
   }
 
-  /** The client sends a message. */
+  /** Sends a message from the client. */
   send(text: string): void {
     this.#arriveAtServer(() => this.#ws.take(text));
   }
 
-  /** The client closes the connection, or is gone without a word. */
+  /** Closes the connection from the client, or drops it silently. */
   leave(isSilent: boolean): void {
     this.#isCut = true;
     if (!isSilent) this.#arriveAtServer(() => this.destroyed(1001));
   }
 
-  /** The client reads nothing for some time. */
+  /** Makes the client read nothing for some time. */
   stall(duration: number): void {
     this.#stalledUntil = this.#timeline.now + duration;
     this.#timeline.at(this.#stalledUntil, () => this.#time.whenAwake(() => this.#socket.drain()));
@@ -77,12 +76,12 @@ export class Link {
     return this.#stalledUntil > this.#timeline.now;
   }
 
-  /** The process is gone. */
+  /** Closes the connection after its process has died. */
   broken(): void {
     this.#arriveAtClient(() => this.#client.closed(1006));
   }
 
-  /** The server wrote some frames. */
+  /** Handles bytes that the server wrote. */
   wrote(bytes: Buffer): void {
     this.#rest = Buffer.concat([this.#rest, bytes]);
     for (;;) {
@@ -100,7 +99,7 @@ export class Link {
     }
   }
 
-  /** The server begins the closing handshake. */
+  /** Starts the closing handshake from the server. */
   closing(code: number): void {
     this.#arriveAtClient(() => {
       this.#client.closed(code);
@@ -109,7 +108,7 @@ export class Link {
     this.#time.after(CLOSE_TIMEOUT, () => this.destroyed(1006));
   }
 
-  /** The connection ends for the server. */
+  /** Ends the connection on the server. */
   destroyed(code: number): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -117,7 +116,7 @@ export class Link {
     this.#ws.emit("close", code);
   }
 
-  /** The server ends the connection at once. */
+  /** Ends the connection from the server immediately, without a handshake. */
   terminated(): void {
     this.#arriveAtClient(() => this.#client.closed(1006));
     this.#socket.destroyed = true;
@@ -145,7 +144,7 @@ export class Link {
   }
 }
 
-/** As much of a websocket as the live layer uses. */
+/** The part of a websocket that the live layer uses. */
 class ServerEnd extends EventEmitter {
   isPaused = false;
   readonly #link: Link;
@@ -186,7 +185,7 @@ class ServerEnd extends EventEmitter {
   }
 }
 
-/** As much of a socket as the live layer uses. */
+/** The part of a socket that the live layer uses. */
 class ServerSocket extends EventEmitter {
   destroyed = false;
   writableLength = 0;
@@ -221,7 +220,7 @@ class ServerSocket extends EventEmitter {
   uncork(): void {}
 }
 
-/** The first frame of some bytes; undefined if its end is missing. */
+/** Returns the first frame in some bytes; undefined if it is incomplete. */
 function firstFrame(bytes: Buffer): { opcode: number; content: Buffer; size: number } | undefined {
   if (bytes.length < 2) return undefined;
   const opcode = bytes[0]! & 0xf;

@@ -1,0 +1,143 @@
+import { SPOKEN_MS } from "../../../schemas/plain/stage/captions.js";
+import type { EventOf } from "../../module.js";
+import type { Connection } from "../../socket/connection.js";
+import { pushFrame } from "../../socket/frame.js";
+import type { CaptionPorts } from "./caption-pushes.js";
+
+/** The languages of a room that somebody in this process has entered. */
+interface Known {
+  readonly world: string;
+  readonly room: string;
+  /** When each language was last heard, in milliseconds since 1970. */
+  readonly heard: Map<string, number>;
+  /** The read of what was heard before; undefined if it must be repeated. */
+  read: Promise<void> | undefined;
+  isRead: boolean;
+  /** What everyone in the room was told last; undefined if somebody has entered since. */
+  told: string | undefined;
+  /** Stops the timer for the end of the next language; undefined while there is none. */
+  stop: (() => void) | undefined;
+}
+
+/** Tells the people in each room which languages are spoken there. */
+export class SpokenLanguages {
+  readonly #ports: CaptionPorts;
+  readonly #rooms = new Map<string, Known>();
+
+  constructor(ports: CaptionPorts) {
+    this.#ports = ports;
+  }
+
+  /** Tells a connection that has entered a room, unless nothing is spoken there. */
+  entered(connection: Connection, room: string): void {
+    const { world } = connection;
+    const key = `${world} ${room}`;
+    let known = this.#rooms.get(key);
+    if (!known) {
+      known = {
+        world,
+        room,
+        heard: new Map(),
+        read: undefined,
+        isRead: false,
+        told: undefined,
+        stop: undefined,
+      };
+      this.#rooms.set(key, known);
+    }
+    known.told = undefined;
+    if (known.isRead && this.#languagesIn(known).length === 0) return;
+    this.#push(known, new Set([connection]));
+  }
+
+  /** Notes a line, and tells everyone in the room if it is in a new language. */
+  heard({ world, room, lang, at }: EventOf<"caption.added" | "caption.heard">): void {
+    const known = this.#rooms.get(`${world} ${room}`);
+    // Whoever enters the room later reads its languages.
+    if (!known) return;
+    const isNew = !this.#languagesIn(known).includes(lang);
+    note(known, lang, at);
+    this.#watch(known);
+    if (isNew) this.#push(known);
+  }
+
+  /** Drops what is known of a world that this process no longer follows. */
+  forget(world: string): void {
+    for (const [key, known] of this.#rooms) {
+      if (known.world !== world) continue;
+      known.stop?.();
+      this.#rooms.delete(key);
+    }
+  }
+
+  /** Stops all timers. */
+  stop(): void {
+    for (const { stop } of this.#rooms.values()) stop?.();
+    this.#rooms.clear();
+  }
+
+  #languagesIn({ heard }: Known): string[] {
+    const since = this.#ports.clock.date() - SPOKEN_MS;
+    return [...heard].flatMap(([lang, at]) => (at > since ? lang : [])).sort();
+  }
+
+  /** @param among the connections to tell; everyone in the room by default. */
+  #push(known: Known, among?: ReadonlySet<Connection>): void {
+    const { world, room } = known;
+    this.#ports.pushes.push(
+      among ? { world, among } : { world, room },
+      async (send) => {
+        await this.#read(known);
+        const languages = this.#languagesIn(known);
+        const all = languages.join();
+        if (among ? all === "" : all === known.told) return;
+        const frame = pushFrame("room.caption_languages", { room, languages });
+        await send((_, view) => (view.sees(room) ? frame : undefined));
+        if (!among) known.told = all;
+      },
+      { queue: room, ...(!among && { key: "caption languages" }) },
+    );
+  }
+
+  async #read(known: Known): Promise<void> {
+    const { store, clock } = this.#ports;
+    const { world, room } = known;
+    const read = async () => {
+      for (const { lang, at } of await store.captions.languages(world, room, clock.date())) {
+        note(known, lang, at);
+      }
+      known.isRead = true;
+      this.#watch(known);
+    };
+    known.read ??= read();
+    try {
+      await known.read;
+    } catch (error) {
+      known.read = undefined;
+      throw error;
+    }
+  }
+
+  /** Waits for the end of the next language, and then tells everyone in the room. */
+  #watch(known: Known): void {
+    const { clock } = this.#ports;
+    const { heard } = known;
+    if (known.stop || heard.size === 0) return;
+    const now = clock.date();
+    const next = Math.min(...heard.values()) + SPOKEN_MS - now;
+    // The clock of the server that heard it may be ahead of this one.
+    const delay = Math.min(Math.max(next, 1), SPOKEN_MS);
+    known.stop = clock.after(delay, () => {
+      known.stop = undefined;
+      const since = clock.date() - SPOKEN_MS;
+      const over = [...heard].filter(([, at]) => at <= since);
+      for (const [lang] of over) heard.delete(lang);
+      if (over.length > 0) this.#push(known);
+      this.#watch(known);
+    });
+  }
+}
+
+const note = ({ heard }: Known, lang: string, at: number): void => {
+  heard.set(lang, Math.max(heard.get(lang) ?? 0, at));
+};

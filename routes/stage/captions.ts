@@ -1,0 +1,210 @@
+import { Type } from "@sinclair/typebox";
+import type { FastifyPluginAsync, FastifyRequest, preHandlerHookHandler } from "fastify";
+import type { CaptionSelection, StoredCaption } from "../../db/domains/captions.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
+import { type Caption, CaptionDrafts, CaptionsQuery } from "../../schemas/stage/captions.js";
+import { CaptionDraft } from "../../schemas/live/captions.js";
+import { LIVE, SEE } from "../../schemas/plain/permissions.js";
+import { CAPTION, CUE_MS, cueOf, languageIn } from "../../schemas/plain/stage/captions.js";
+import { RoomParams } from "../../schemas/rooms.js";
+import { compileValidator, InvalidData } from "../../schemas/validate.js";
+import { List, ref } from "../../schemas/values.js";
+import { endpoint, perform, timeIn } from "../endpoint.js";
+import { type ListOrder, readPage } from "../pages.js";
+import { edits } from "../program/program-access.js";
+import { sendText } from "../results/results.js";
+
+const CAPTIONS = "/api/v1/worlds/:world_id/rooms/:room_id/captions/";
+
+/** The captions of a room. Whoever sees the room may read them. */
+const routes: FastifyPluginAsync = async (app) => {
+  app.get(CAPTIONS, { config: { requires: [...LIVE, ...SEE], answers }, ...listCaptions });
+  app.post(CAPTIONS, {
+    config: { requires: [...LIVE, ...SEE, "room.caption"] },
+    attachValidation: true,
+    preHandler: explainFaults,
+    ...sendCaptions,
+  });
+};
+
+const text = { schema: { type: "string" } };
+
+/** The response in each format. */
+const answers = {
+  200: {
+    description: "The captions.",
+    headers: headerRefs("Cache-Control"),
+    content: {
+      "application/json": { schema: { $ref: "#/components/schemas/CaptionList" } },
+      "text/vtt": text,
+      "text/plain": text,
+    },
+  },
+};
+
+/** Number of lines per read. */
+const LINES_PER_READ = 500;
+
+const Drafts = List(ref(CaptionDraft), CAPTION.lines, { minItems: 1 });
+
+/** Names the field that is wrong. A union, as in the route's schema, only has one message for all. */
+const explainFaults: preHandlerHookHandler = (request, _reply, done) => {
+  const { body } = request;
+  done(compileValidator(Array.isArray(body) ? Drafts : CaptionDraft)(body));
+};
+
+const sendCaptions = endpoint(
+  {
+    operationId: "sendCaptions",
+    summary: "Send lines of captions to a room",
+    description:
+      "One line, or a list, which is taken as a whole or not at all. The newest line that is not final replaces the one before in its language; final lines are kept. Refused, as no schema can say: a language tag or a time that does not exist, a time in the future, and a session of another room.",
+    tags: ["captions"],
+    params: RoomParams,
+    body: ref(CaptionDrafts),
+    response: { 204: Type.Null({ description: "They are shown." }) },
+  },
+  async (request, reply) => {
+    const { body, params } = request;
+    const lines = Array.isArray(body) ? { captions: body } : body;
+    try {
+      await perform(request, "room.captions.send", { room: params.room_id, ...lines });
+    } catch (error) {
+      if (!(error instanceof InvalidData)) throw error;
+      // The list is a field of the command, and the body of the request.
+      const named = Object.entries(error.faults).map(
+        ([field, faults]) => [field.replace(/^captions\./, ""), faults] as const,
+      );
+      throw new InvalidData(Object.fromEntries(named));
+    }
+    return reply.code(204).send(null);
+  },
+);
+
+const BY_TIME: ListOrder<StoredCaption> = {
+  name: "captions",
+  types: ["number", "number"],
+  placeOf: ({ at, number }) => [at, number],
+};
+
+const listCaptions = endpoint(
+  {
+    operationId: "listCaptions",
+    summary: "Get what was spoken in a room",
+    description:
+      "The final lines, by the time when they were spoken. `json`, the default, has pages; `vtt` (WebVTT) and `txt` have all lines at once, and take no page. Times of WebVTT count from the start of the session, or without `session_id` from the first line; a cue lasts until the next line in its language, at most 7 seconds.",
+    tags: ["captions"],
+    params: RoomParams,
+    querystring: CaptionsQuery,
+  },
+  async (request, reply) => {
+    const { query } = request;
+    const { world_id: world, room_id: room } = request.params;
+    const { captions } = request.server.store;
+    const lang = query.lang === undefined ? undefined : languageIn(query.lang);
+    if (query.lang !== undefined && lang === undefined) {
+      throw new InvalidData({ lang: ["Must be a language tag such as de or pt-BR."] });
+    }
+    const start = await startOf(request, query.session_id);
+    const after = timeIn("after", query.after);
+    const wanted = { lang, session: query.session_id, after };
+    const { format = "json" } = query;
+    if (format !== "json") {
+      for (const name of ["page", "page_size", "cursor"] as const) {
+        if (query[name] !== undefined) throw new InvalidData({ [name]: ["Only json has pages."] });
+      }
+      const lines = linesOf(request, wanted);
+      reply.header("content-type", `text/${format === "vtt" ? "vtt" : "plain"}; charset=utf-8`);
+      return sendText(reply, world, format === "vtt" ? vttOf(lines, start) : textOf(lines));
+    }
+    const { found, links } = await readPage(request, query, BY_TIME, async (selection) => {
+      const { page, pageSize, after: from } = selection;
+      const count = await captions.count(world, room, { ...wanted, limit: 0 });
+      const items = await captions.list(world, room, {
+        ...wanted,
+        from: from as [number, number] | undefined,
+        offset: Math.min((page - 1) * pageSize, count),
+        limit: pageSize,
+      });
+      return { count, items };
+    });
+    const results = found.items.map(shown);
+    return reply.sendJson(JSON.stringify({ count: found.count, ...links, results }));
+  },
+);
+
+const shown = ({ lang, text, at, session }: StoredCaption): Caption => ({
+  lang,
+  text,
+  at: new Date(at).toISOString(),
+  session_id: session,
+});
+
+/**
+ * Returns the start of a session, in milliseconds since 1970.
+ * @returns undefined without a session, or if the session has no time.
+ * @throws {InvalidData} if the caller sees no such session in the room.
+ */
+async function startOf(
+  request: FastifyRequest,
+  id: string | undefined,
+): Promise<number | undefined> {
+  if (id === undefined) return undefined;
+  const { world_id, room_id } = request.params as { world_id: string; room_id: string };
+  const { sessions } = await request.server.store.program.get(world_id);
+  const session = sessions.find(({ value }) => value.id === id && value.room_id === room_id);
+  if (!session || (session.value.state === "draft" && !edits(request))) {
+    throw new InvalidData({ session_id: ["Must be a session of this room."] });
+  }
+  const { starts_at } = session.value;
+  return starts_at === null ? undefined : Date.parse(starts_at);
+}
+
+/** Reads lines as they are sent. */
+async function* linesOf(
+  request: FastifyRequest,
+  wanted: Omit<CaptionSelection, "limit">,
+): AsyncGenerator<StoredCaption> {
+  const { world_id, room_id } = request.params as { world_id: string; room_id: string };
+  const { captions } = request.server.store;
+  let from: readonly [number, number] | undefined;
+  for (;;) {
+    const lines = await captions.list(world_id, room_id, {
+      ...wanted,
+      from,
+      limit: LINES_PER_READ,
+    });
+    yield* lines;
+    const last = lines.at(-1);
+    if (!last || lines.length < LINES_PER_READ) return;
+    from = [last.at, last.number];
+  }
+}
+
+async function* textOf(lines: AsyncIterable<StoredCaption>): AsyncGenerator<string> {
+  for await (const { text } of lines) yield `${text.replace(/\s+/g, " ")}\n`;
+}
+
+async function* vttOf(
+  lines: AsyncIterable<StoredCaption>,
+  start: number | undefined,
+): AsyncGenerator<string> {
+  yield "WEBVTT\n";
+  // The lines whose cues are not written yet, because cues are in order, and a cue lasts until the
+  // next line in its language.
+  const waiting: { line: StoredCaption; next?: StoredCaption }[] = [];
+  let first = start;
+  for await (const line of lines) {
+    first ??= line.at;
+    const before = waiting.findLast((one) => one.line.lang === line.lang);
+    if (before) before.next = line;
+    const end = waiting.findIndex((one) => !one.next && one.line.at + CUE_MS > line.at);
+    for (const one of waiting.splice(0, end === -1 ? waiting.length : end)) {
+      yield cueOf(one.line, one.next, first);
+    }
+    waiting.push({ line });
+  }
+  for (const { line, next } of waiting) yield cueOf(line, next, first!);
+}
+
+export default routes;

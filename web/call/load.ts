@@ -1,0 +1,15 @@
+import type { Component } from "svelte";
+import { withLateWords } from "../i18n/index.js";
+import type * as Parts from "./parts.js";
+
+type Parts = typeof Parts;
+
+/** Loads a part of the pages of calls. They are one file, which only calls load. */
+export async function callPart<N extends keyof Parts>(name: N): Promise<{ default: Parts[N] }> {
+  const parts = await withLateWords(import("./parts.js"));
+  return { default: parts[name] };
+}
+
+/** The props of a part. */
+export type PropsOf<N extends keyof Parts> =
+  Parts[N] extends Component<infer Props> ? Props : never;
