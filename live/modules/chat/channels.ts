@@ -88,14 +88,13 @@ export class ChatChannels {
    * keeps receiving every event.
    * @param since the id of the last event that is not pushed; later events are pushed. By default,
    * pushes start now.
-   * @param read reads more data to include in the response. The data must not be newer than the
-   * event `last`.
+   * @param missed reads the events after the last one that the client has seen, up to `last`.
    * @throws {LiveError} `protocol.rate_limited` if the connection has too many subscriptions.
    */
   async subscribe(
     context: ChannelContext,
     since?: number,
-    read?: (last: number) => Promise<Missed>,
+    missed?: { after: number; read: (last: number) => Promise<Missed> },
   ): Promise<SentChannelState> {
     const { connection, channel, direct, room } = context;
     const { subscription, isNew } = this.subscriptions.add(
@@ -109,24 +108,35 @@ export class ChatChannels {
     const cursor = this.feed.cursorOf(world, channel);
     try {
       // Later entries have not been handled yet, so their events will still be delivered.
-      const last = since ?? this.feed.lastOf(world);
+      const last = since ?? (await this.#lastOf(world, missed?.after));
       const state = await this.#stateOf(context, last);
-      const missed = await read?.(last);
+      const found = await missed?.read(last);
       if (since !== undefined) {
         await this.#pushMissed(context, subscription, since, cursor);
       }
       const { listener } = subscription;
       listener.forget();
-      if (missed) listener.markSent(missed.sentUsers);
+      if (found) listener.markSent(found.sentUsers);
       // An existing subscription must not miss any event, because its client need not fetch the
       // events that precede this response.
       subscription.start(isNew ? last : undefined);
-      return { ...state, ...missed?.more };
+      return { ...state, ...found?.more };
     } catch (error) {
       if (isNew) this.unsubscribe(connection, channel);
       else subscription.start();
       throw error;
     }
+  }
+
+  /**
+   * Returns the id of the last event that this process has handled, or of the last one that the
+   * client has seen, if another process has handled more and has pushed that event.
+   */
+  async #lastOf(world: string, seen = 0): Promise<number> {
+    const last = this.feed.lastOf(world);
+    if (seen <= last) return last;
+    // After a restore, a client may have seen events that no longer exist.
+    return seen <= (await this.#ports.store.chat.lastId(world)) ? seen : last;
   }
 
   /** Returns the number of connections in this process that are subscribed to a channel. */

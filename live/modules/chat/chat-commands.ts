@@ -66,14 +66,13 @@ async function subscribe(
 ) {
   const { channels } = context.ports;
   if (after === undefined) return channels.subscribe(context);
-  return channels.subscribe(context, undefined, async (last) => {
-    const { results, users } = await pageOf(context, {
-      after: idOf(after),
-      until: last,
-      limit: MAX_MISSED,
-    });
+  const seen = idOf(after);
+  const read = async (last: number) => {
+    const page = { after: seen, until: last, limit: MAX_MISSED };
+    const { results, users } = await pageOf(context, page);
     return { more: { events: results, users: users.json }, sentUsers: users.ids };
-  });
+  };
+  return channels.subscribe(context, undefined, { after: seen, read });
 }
 
 async function unsubscribe({ ports, connection, channel }: ChannelContext<ChatPorts>) {

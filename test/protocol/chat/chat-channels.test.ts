@@ -597,6 +597,21 @@ void t.test("deliveries and subscriptions at once", async (t) => {
     t.strictSame(said, ["missed", "meanwhile"]);
   });
 
+  await t.test("after an event that this process has not handled yet", async (t) => {
+    const { channel, write, guest } = await begun();
+    const handlers = channels.feed.handlers as Record<string, (event: unknown) => void>;
+    const handle = handlers["chat.event"]!;
+    const late: unknown[] = [];
+    handlers["chat.event"] = (event) => late.push(event);
+    const seen = await write("pushed by another process");
+    const answer = await guest.do("chat.subscribe", { channel, after: seen });
+    t.match(answer, { events: [], next_event_id: seen + 1 });
+    handlers["chat.event"] = handle;
+    for (const event of late) handle(event);
+    const id = await write("new");
+    t.same(idsOf(await eventsOf(channel, guest)), [id], "nothing comes twice");
+  });
+
   await t.test("a deleted room has the last word", async (t) => {
     const { channel, write, guest } = await begun();
     await guest.do("chat.subscribe", { channel });
