@@ -167,10 +167,8 @@ function checkAccess(access: Access | undefined): void {
 
 /** @throws {InvalidData} if a word would match nothing, or everything. */
 function checkBlockedWords(blocked: BlockedWords | undefined): void {
-  const faults = Object.entries((blocked && blockedWordFaults(blocked)) ?? {}).map(
-    ([field, message]): [string, string[]] => [`config.blocked_words.${field}`, [message]],
-  );
-  if (faults.length > 0) throw new InvalidData(Object.fromEntries(faults));
+  const faults = (blocked && blockedWordFaults(blocked, "config.blocked_words")) ?? {};
+  if (Object.keys(faults).length > 0) throw new InvalidData(faults);
 }
 
 /**

@@ -3,6 +3,7 @@ import { CALL_ENGINES } from "../plain/calls.js";
 import { Expected } from "../plain/texts.js";
 import { PermissionConfig, Rule } from "../rules.js";
 import { List, OneOf, ref, Text, Title } from "../values.js";
+import { BlockedWords } from "../worlds.js";
 import { SentRoom } from "./rooms.js";
 import {
   AnyObject,
@@ -89,9 +90,10 @@ const settings = {
   onsite_traits: ref(Rule),
   conftool_url: Text({ maxLength: 2000 }),
   conftool_password: Text({ maxLength: 2000 }),
+  blocked_words: ref(BlockedWords),
 };
 
-/** A world's 21 settings, and the server's call engines. */
+/** A world's 22 settings, and the server's call engines. */
 export const WorldSettings = Type.Object(
   {
     ...settings,

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import type { Test } from "tap";
 import { until } from "../support/helper.js";
 import { Site, type Visitor } from "./kit.js";
@@ -146,7 +147,12 @@ nightly("words are blocked in the console", async (t) => {
   await words.fill("");
   await host.page.getByLabel("waits for a moderator").check();
   await host.button("Save").click();
-  await until(async () => (await world.api.getWorld()).config["blocked_words"] === undefined);
+  await until(async () =>
+    isDeepStrictEqual((await world.api.getWorld()).config["blocked_words"], {
+      words: [],
+      action: "hold",
+    }),
+  );
   await ada.say("spam");
   t.pass();
 });

@@ -62,10 +62,10 @@ export const configOf = (values: Values): Values =>
   );
 
 /** A world's settings over the live connection, for users who may not see its keys. */
-export function liveSettings(live: Calls): Source {
+export function liveSettings(live: Calls, names: readonly (keyof Settings)[] = LIVE): Source {
   const shown = ({ title, ...settings }: Settings): Values => ({
     title,
-    ...Object.fromEntries(LIVE.map((key) => [key, settings[key]])),
+    ...Object.fromEntries(names.map((key) => [key, (settings as Values)[key]])),
   });
   return liveSource(live, shown, {
     valuesOf: ({ title, ...settings }) => ({ title, ...valuesOf(settings) }),

@@ -12,6 +12,10 @@ import {
   type WorldSettings,
 } from "../../../schemas/live/index.js";
 import { CALL_ENGINES } from "../../../schemas/plain/calls.js";
+import {
+  blockedWordFaults,
+  blockedWordsIn,
+} from "../../../schemas/plain/moderation/blocked-words.js";
 import { permissionKeys } from "../../../schemas/plain/permissions.js";
 import { isTimezone } from "../../../schemas/plain/times.js";
 import type { World } from "../../../schemas/worlds.js";
@@ -104,6 +108,7 @@ function settingsOf(
     onsite_traits: ruleIn(config, "onsite_traits"),
     conftool_url: scalar("conftool_url"),
     conftool_password: scalar("conftool_password"),
+    blocked_words: blockedWordsIn(config),
     call_engines: CALL_ENGINES.filter((name) => callEngines[name]),
   };
 }
@@ -135,6 +140,7 @@ const kept = [
   "onsite_traits",
   "conftool_url",
   "conftool_password",
+  "blocked_words",
 ] as const satisfies (keyof WorldPatch)[];
 
 /** Maximum number of attempts to apply a patch while the world keeps changing. */
@@ -208,6 +214,7 @@ function faultsIn({
   social_logins = [],
   roles: sent,
   iframe_blockers = {},
+  blocked_words,
 }: WorldPatch): Faults {
   const allowed: readonly string[] = networks;
   return {
@@ -223,6 +230,7 @@ function faultsIn({
         isBlocker(blocker) ? [] : [[`iframe_blockers.${domain}`, [BLOCKER]]],
       ),
     ),
+    ...(blocked_words && blockedWordFaults(blocked_words)),
   };
 }
 

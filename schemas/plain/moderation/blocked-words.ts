@@ -20,13 +20,27 @@ const SIGNIFICANT = /[\p{L}\p{N}]/u;
 /** Returns the faults of the setting that its schema cannot express, by the path of the word. */
 export function blockedWordFaults(
   { words }: Pick<BlockedWords, "words">,
-  field = "words",
-): Record<string, string> {
-  const faults: Record<string, string> = {};
+  setting = "blocked_words",
+): Record<string, string[]> {
+  const faults: Record<string, string[]> = {};
   for (const [i, word] of words.entries()) {
-    if (!SIGNIFICANT.test(word)) faults[`${field}.${i}`] = "Must have a letter or a digit.";
+    if (!SIGNIFICANT.test(word)) {
+      faults[`${setting}.words.${i}`] = ["Must have a letter or a digit."];
+    }
   }
   return faults;
+}
+
+/**
+ * Returns the setting.
+ * @param config the settings of a world, of which imported documents may have any value.
+ */
+export function blockedWordsIn({ blocked_words }: Readonly<Record<string, unknown>>) {
+  const { words, action } = (blocked_words ?? {}) as Record<string, unknown>;
+  return {
+    words: Array.isArray(words) ? words.filter((word) => typeof word === "string") : [],
+    action: action === "refuse" ? ("refuse" as const) : ("hold" as const),
+  };
 }
 
 /** A blocked word or phrase, split into the folded words that must follow one another. */
@@ -72,6 +86,27 @@ function isMatch(parts: readonly string[], word: string): boolean {
   }
   return word.length - last.length >= from && word.endsWith(last);
 }
+
+/** Marks that pages turn into bold, struck or fixed text even inside words, or links and their addresses. */
+const MARKS = /[*`[]|~~|\](?:\([^()[\]]*\))?/g;
+
+/** A character as a number, a Latin letter with a mark or in a style, or another name. */
+const ENTITY =
+  /&(?:#(\d{1,7})|#x([\da-f]{1,6})|([a-z])(?:acute|grave|circ|uml|tilde|ring|cedil|caron|breve|macr|ogon|dot|strok|slash|scr|fr|opf)|([a-z]{2,31}));/gi;
+
+/** Named entities that pages show as nothing. Others are signs, which end a word. */
+const INVISIBLE =
+  /^(?:shy|zwn?j|[lr]rm|zerowidth|negative|nobreak|invisible|i[ct]$|af$|applyfunction)/i;
+
+/** Returns a text as pages show it, if it has Markdown or HTML entities inside words. */
+const withoutMarkup = (text: string): string =>
+  text
+    .replace(ENTITY, (_, decimal?: string, hex?: string, letter?: string, name?: string) => {
+      const code = decimal ? Number(decimal) : hex ? parseInt(hex, 16) : undefined;
+      if (code !== undefined) return code <= 0x10ffff ? String.fromCodePoint(code) : "";
+      return letter ?? (name && !INVISIBLE.test(name) ? " " : "");
+    })
+    .replace(MARKS, "");
 
 /** A text to look at, folded. */
 interface Looked {
@@ -146,10 +181,12 @@ export function blockedWordAction(
     all = words.filter((word) => typeof word === "string").map(patternOf);
     patterns.set(words, all);
   }
-  const hasOne = texts.some((text) => {
-    const looked = lookedAt(text);
-    return all.some((pattern) => isIn(pattern, looked));
-  });
+  const hasOne = texts.some((text) =>
+    [...new Set([text, withoutMarkup(text)])].some((form) => {
+      const looked = lookedAt(form);
+      return all.some((pattern) => isIn(pattern, looked));
+    }),
+  );
   return hasOne ? (action === "hold" ? "hold" : "refuse") : undefined;
 }
 

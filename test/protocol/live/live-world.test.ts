@@ -12,6 +12,7 @@ const server = await startServer(t);
 const SETTINGS = [
   "available_permissions",
   "bbb_defaults",
+  "blocked_words",
   "call_engines",
   "conftool_password",
   "conftool_url",
