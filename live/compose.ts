@@ -188,7 +188,7 @@ export function composeLive(parts: LiveParts) {
     addressFault: parts.addressFault ?? (async () => "There is no web push."),
   });
   const reactions = new Reactions({ ...delivery, snapshots });
-  const captions = captionModule({ ...delivery, store });
+  const captions = captionModule({ ...delivery, store, rates });
   const rooms = roomModule({
     clock,
     store,

@@ -220,7 +220,7 @@ const entries: Readonly<Record<Entry["type"], Shape>> = {
   "hand.lowered": ofHand,
   "screen.shown": ofRoom,
   "caption.added": entryWith({ room: isId, lang: isText, caption: isCount }),
-  "caption.heard": entryWith({ room: isId, lang: isText }),
+  "caption.heard": entryWith({ room: isId, langs: isListOf(isText, MAX_PARTS) }),
   "caption.erased": ofWorld,
   "file.added": ofFile,
   "file.deleted": ofFile,

@@ -67,7 +67,8 @@ const LIST = `SELECT ${COLUMNS} ${SELECTED} AND spoken_at >= $6 AND (spoken_at >
   ORDER BY spoken_at, number LIMIT $8 OFFSET $9`;
 
 const KEPT = `SELECT lang FROM captions WHERE world_id = $1 AND room_id = $2
-  AND (CAST($3 AS TEXT) IS NULL OR session_id = $3) GROUP BY lang ORDER BY lang`;
+  AND (CAST($3 AS TEXT) IS NULL OR session_id = $3)
+  GROUP BY lang ORDER BY count(*) DESC, lang LIMIT ${CAPTION.languages}`;
 
 const NOW = `SELECT n.content AS text, c.number, c.content AS last FROM caption_languages AS n
   LEFT JOIN captions AS c ON c.world_id = $1 AND c.number = (SELECT max(l.number)
@@ -76,6 +77,10 @@ const NOW = `SELECT n.content AS text, c.number, c.content AS last FROM caption_
 
 const LANGUAGES = `SELECT lang, heard_at AS at FROM caption_languages
   WHERE world_id = $1 AND room_id = $2 AND heard_at > $3 ORDER BY lang`;
+
+/** A language that is no longer spoken frees its place. */
+const FORGET =
+  "DELETE FROM caption_languages WHERE world_id = $1 AND room_id = $2 AND heard_at <= $3";
 
 const KNOWN = "SELECT lang FROM caption_languages WHERE world_id = $1 AND room_id = $2";
 
@@ -129,9 +134,12 @@ const reads = (sql: Reading) => ({
   count: async (world: string, room: string, selection: CaptionSelection): Promise<number> =>
     Number(await sql.value(COUNT, selected(world, room, selection))),
 
-  /** Returns the languages of the final lines of a room, or of a session there, sorted. */
-  kept: (world: string, room: string, session: string | null): Promise<string[]> =>
-    sql.column<string>(KEPT, [world, room, session]),
+  /**
+   * Returns the languages of the final lines of a room, or of a session there, sorted: of very many,
+   * those with the most lines.
+   */
+  kept: async (world: string, room: string, session: string | null): Promise<string[]> =>
+    (await sql.column<string>(KEPT, [world, room, session])).sort(),
 
   /**
    * Returns what is spoken in a language of a room; undefined if nothing was for a minute.
@@ -155,7 +163,7 @@ const writes = (sql: Sql, log: DomainLog) => ({
    * @param now when they arrived, in milliseconds since 1970.
    * @throws {StoreError} `absent` on `room` or on `user`; `denied` if the user is banned or
    * silenced, and on `session_id` if a session is not in the
-   * room; `quota` on `lang` if the room had too many languages.
+   * room; `quota` on `lang` if too many languages were spoken in the room within a minute.
    */
   async add(
     world: string,
@@ -168,13 +176,14 @@ const writes = (sql: Sql, log: DomainLog) => ({
     expectRoom(place);
     if (user !== null) expectActive(place);
     await expectSessions(sql, world, room, lines);
+    await sql.run(FORGET, [world, room, now - SPOKEN_MS]);
     const known = new Set(await sql.column<string>(KNOWN, [world, room]));
     // The unfinished line of each language, after these lines.
     const unfinished = new Map<string, string>();
     for (const { lang, text, final } of lines) unfinished.set(lang, final ? "" : text);
     for (const lang of unfinished.keys()) known.add(lang);
     if (known.size > CAPTION.languages) {
-      throw new StoreError("quota", `A room may have ${CAPTION.languages} languages.`, "lang");
+      throw new StoreError("quota", `At most ${CAPTION.languages} languages a minute.`, "lang");
     }
     const finals = lines.filter(({ final }) => final);
     const sessionAt = await sessionsOn(sql, world, room, finals);
@@ -185,8 +194,9 @@ const writes = (sql: Sql, log: DomainLog) => ({
     }
     for (const [lang, text] of unfinished) {
       await sql.run(HEARD, [world, room, lang, text, now]);
-      if (text) log.append(world, { type: "caption.heard", room, lang });
     }
+    const langs = [...unfinished].flatMap(([lang, text]) => (text ? lang : []));
+    if (langs.length > 0) log.append(world, { type: "caption.heard", room, langs });
   },
 
   /**

@@ -263,8 +263,8 @@ export type Change =
   | { type: "screen.shown"; room: string }
   /** A final line of captions was added, with its number. */
   | { type: "caption.added"; room: string; lang: string; caption: number }
-  /** A line of captions that is not final replaced the one before. */
-  | { type: "caption.heard"; room: string; lang: string }
+  /** Lines of captions that are not final replaced those before in these languages. */
+  | { type: "caption.heard"; room: string; langs: string[] }
   /** Captions of the world were erased. */
   | { type: "caption.erased" }
   /**

@@ -42,6 +42,13 @@ const CHAT_SEARCHES_PER_SECOND = 2;
 const CHAT_SEARCH_BURST = 5;
 
 /**
+ * Rate limit for a sender's captions in a room, in requests per second, and its burst as a multiple
+ * of the rate. Each request is a write, and unfinished lines come all the time.
+ */
+const CAPTIONS_PER_SECOND = 10;
+const CAPTION_BURST = 6;
+
+/**
  * Rate limit for a user's browser subscriptions, per second, and its burst as a multiple of the
  * rate: thirty browsers.
  */
@@ -98,6 +105,7 @@ type Kind =
   | "shows"
   | "searches"
   | "chatSearches"
+  | "captions"
   | "subscriptions"
   | "calls";
 
@@ -130,6 +138,7 @@ export class UserRateLimits {
       joins: buckets(JOINS_PER_SECOND * JOIN_COST, JOIN_BURST),
       searches: buckets(SEARCHES_PER_SECOND, SEARCH_BURST),
       chatSearches: buckets(CHAT_SEARCHES_PER_SECOND, CHAT_SEARCH_BURST),
+      captions: buckets(CAPTIONS_PER_SECOND, CAPTION_BURST),
       subscriptions: buckets(SUBSCRIPTIONS_PER_SECOND, SUBSCRIPTION_BURST),
       calls: buckets(TICKETS_PER_SECOND, TICKET_BURST),
       shows: buckets(SHOWN_PEOPLE * messagesPerSecond, SHOW_BURST),
@@ -201,6 +210,11 @@ export class UserRateLimits {
   /** Whether a user may search a channel again. */
   maySearchChat(connection: Connection): boolean {
     return this.#spend(connection, "chatSearches", 1);
+  }
+
+  /** @param sender names a user or a token, and the room to which it sends captions. */
+  maySendCaptions(world: string, sender: string): boolean {
+    return this.#take("captions", world, sender, 1);
   }
 
   /**

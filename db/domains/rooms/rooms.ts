@@ -140,7 +140,8 @@ const LEAVE_GROUP =
 
 const REMOVE_GROUP = "DELETE FROM view_groups WHERE world_id = $1 AND id = $2";
 
-const HAS_CAPTIONS = "SELECT 1 FROM caption_languages WHERE world_id = $1 AND room_id = $2 LIMIT 1";
+const HAS_CAPTIONS = `SELECT 1 FROM captions WHERE world_id = $1 AND room_id = $2 UNION ALL
+  SELECT 1 FROM caption_languages WHERE world_id = $1 AND room_id = $2 LIMIT 1`;
 const HAS_HELD = "SELECT 1 FROM chat_held WHERE world_id = $1 AND room_id = $2 LIMIT 1";
 
 const HAS_QUESTIONS = "SELECT 1 FROM questions WHERE world_id = $1 AND room_id = $2 LIMIT 1";

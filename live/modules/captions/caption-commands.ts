@@ -9,7 +9,7 @@ import {
   type LiveModule,
   type RoomContext,
 } from "../../module.js";
-import { invalidPayload } from "../../rules/problems.js";
+import { invalidPayload, rateLimited } from "../../rules/problems.js";
 import type { Connection } from "../../socket/connection.js";
 import { type CaptionPorts, CaptionSubscriptions } from "./caption-pushes.js";
 import { SpokenLanguages } from "./spoken-languages.js";
@@ -74,6 +74,9 @@ async function send(
 ) {
   const now = ports.clock.date();
   const { world, author } = connection;
+  const { rates, store } = ports;
+  const sender = author.user ?? author.uid ?? author.token;
+  if (!rates.maySendCaptions(world, `${sender} ${room.value.id}`)) throw rateLimited();
   const lines = linesIn(payload).map(({ lang, text, final, at, session_id }, i) => {
     const spoken = at === undefined ? now : timeIn(at)!;
     if (spoken > now + AHEAD_MS) {
@@ -82,8 +85,12 @@ async function send(
     }
     return { lang: languageIn(lang)!, text, final, at: spoken, session: session_id };
   });
-  const user = author.user ?? null;
-  await ports.store.captions.add(world, room.value.id, lines, user, now, author);
+  const bytes = lines.reduce(
+    (sum, { text, final }) => sum + (final ? Buffer.byteLength(text) : 0),
+    0,
+  );
+  if (!rates.mayStore(connection, bytes)) throw rateLimited();
+  await store.captions.add(world, room.value.id, lines, author.user ?? null, now, author);
   return {};
 }
 
@@ -93,11 +100,11 @@ export function captionModule(ports: CaptionPorts) {
   const languages = new SpokenLanguages(ports);
   const onEntry: EntryHandlers = {
     "caption.added": (entry) => {
-      languages.heard(entry);
+      languages.heard(entry, [entry.lang]);
       subscriptions.added(entry);
     },
     "caption.heard": (entry) => {
-      languages.heard(entry);
+      languages.heard(entry, entry.langs);
       subscriptions.heard(entry);
     },
   };

@@ -1,6 +1,7 @@
 import type { Store } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { PushPipeline } from "../../delivery/push.js";
+import type { UserRateLimits } from "../../people/user-rate-limits.js";
 import type { Connection } from "../../socket/connection.js";
 import type { EventOf } from "../../module.js";
 import { rateLimited } from "../../rules/problems.js";
@@ -11,6 +12,7 @@ export interface CaptionPorts {
   readonly clock: Clock;
   readonly store: { readonly captions: Store["captions"] };
   readonly pushes: PushPipeline;
+  readonly rates: UserRateLimits;
 }
 
 /** Maximum number of rooms to whose captions a connection may subscribe. */
@@ -85,8 +87,12 @@ export class CaptionSubscriptions {
     );
   }
 
-  /** Sends the line that is not final yet: the latest one, as often as a frequent change is sent. */
-  heard({ world, room, lang }: EventOf<"caption.heard">): void {
+  /** Sends the lines that are not final yet: the latest ones, as often as a frequent change is sent. */
+  heard({ world, room, langs }: EventOf<"caption.heard">): void {
+    for (const lang of langs) this.#heard(world, room, lang);
+  }
+
+  #heard(world: string, room: string, lang: string): void {
     const { clock, store, pushes } = this.#ports;
     const among = this.#among.get(keyOf(world, room, lang));
     if (!among) return;

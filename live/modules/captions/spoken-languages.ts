@@ -50,15 +50,15 @@ export class SpokenLanguages {
     this.#push(known, new Set([connection]));
   }
 
-  /** Notes a line, and tells everyone in the room if it is in a new language. */
-  heard({ world, room, lang, at }: EventOf<"caption.added" | "caption.heard">): void {
+  /** Notes lines, and tells everyone in the room if they are in a new language. */
+  heard({ world, room, at }: EventOf<"caption.added" | "caption.heard">, langs: string[]): void {
     const known = this.#rooms.get(`${world} ${room}`);
     // Whoever enters the room later reads its languages.
     if (!known) return;
-    const isNew = !this.#languagesIn(known).includes(lang);
-    note(known, lang, at);
+    const before = this.#languagesIn(known);
+    for (const lang of langs) note(known, lang, at);
     this.#watch(known);
-    if (isNew) this.#push(known);
+    if (langs.some((lang) => !before.includes(lang))) this.#push(known);
   }
 
   /** Drops what is known of a world that this process no longer follows. */

@@ -128,7 +128,7 @@ const changes: Omit<Changes, RecordType> = {
   "hand.lowered": { ...ofRoom, ...ofUser },
   "screen.shown": ofRoom,
   "caption.added": { ...ofRoom, lang: "en", caption: 1 },
-  "caption.heard": { ...ofRoom, lang: "en" },
+  "caption.heard": { ...ofRoom, langs: ["en"] },
   "caption.erased": {},
   "file.added": ofFile,
   "file.deleted": ofFile,

@@ -144,6 +144,40 @@ void t.test("what may be sent", async (t) => {
   t.equal((await world.rest("GET", `${path}?session_id=${elsewhere}`)).status, 400);
 });
 
+void t.test("how often a sender may send to a room", async (t) => {
+  const world = await openWorld(server);
+  const [hall, attic] = [await world.room(), await world.room()];
+  const admin = await world.admin();
+  const interim = { ...line, final: false };
+  const send = (client: typeof admin, room = hall) =>
+    client.code("room.captions.send", { room, ...interim });
+  const others = await Promise.all([1, 2].map(() => world.admin()));
+  let now = performance.now();
+  t.intercept(performance, "now", { value: () => now });
+  const codes = async (count: number, client = admin, room = hall) => {
+    const all: Record<string, number> = {};
+    for (let i = 0; i < count; i++) {
+      const code = await send(client, room);
+      all[code] = (all[code] ?? 0) + 1;
+    }
+    return all;
+  };
+  t.same(await codes(61), { ok: 60, "protocol.rate_limited": 1 });
+  t.same(await codes(1, others[0]), { "protocol.rate_limited": 1 }, "with all connections");
+  t.same(await codes(1, admin, attic), { ok: 1 }, "each room has its own");
+  now += 1000;
+  t.same(await codes(11, others[1]), { ok: 10, "protocol.rate_limited": 1 }, "10 a second");
+  const statuses: number[] = [];
+  for (let i = 0; i < 61; i++) {
+    const as = `Bearer ${world.tokenOf({ uid: "captioner", traits: ["admin", "api"], seconds: 60 + i })}`;
+    const url = `/api/v1/worlds/${world.id}/rooms/${hall}/captions/`;
+    const { status } = await server.call({ method: "POST", url, as, body: interim });
+    statuses.push(status);
+  }
+  t.same([...new Set(statuses)], [204, 429], "so has each sender, with all its tokens");
+  t.equal(statuses.indexOf(429), 60);
+});
+
 void t.test("captions are read later, in three formats", async (t) => {
   const world = await openWorld(server);
   const hall = await world.room();

@@ -423,11 +423,12 @@ void t.test("a language is spoken for a minute after its last line", async (t) =
     return before;
   };
   const store = { captions: { languages } } as unknown as CaptionPorts["store"];
-  const spoken = new SpokenLanguages({ clock, store, pushes });
+  const spoken = new SpokenLanguages({ clock, store, pushes, rates: undefined as never });
   const hear = (lang: string) =>
-    spoken.heard({ world: "w", room: "r", lang, at: clock.date() } as Parameters<
-      SpokenLanguages["heard"]
-    >[0]);
+    spoken.heard(
+      { world: "w", room: "r", at: clock.date() } as Parameters<SpokenLanguages["heard"]>[0],
+      [lang],
+    );
   const wait = (seconds: number) => timeline.runUntil(timeline.now + 1000 * seconds);
   hear("fr");
   await wait(1);

@@ -95,9 +95,18 @@ export const captionContract = async (contract: Contract): Promise<void> => {
     }
     const many = Array.from({ length: 99 }, (_, i) => line("x", false, { lang: `aa-${100 + i}` }));
     await fails(t, captions.add("demo", hall, many, null, NOW), "quota", "lang");
+    await captions.add("demo", attic, many, null, NOW);
+    const other = [line("x", false, { lang: "fr" }), line("y", false, { lang: "it" })];
+    await fails(t, captions.add("demo", attic, other, null, NOW + MINUTE - 1), "quota", "lang");
+    await captions.add("demo", attic, other, null, NOW + MINUTE);
+    t.strictSame(
+      await captions.languages("demo", attic, NOW + MINUTE),
+      ["fr", "it"].map((lang) => ({ lang, at: NOW + MINUTE })),
+      "languages that are no longer spoken free their places",
+    );
     await users.moderate("demo", ann, "silenced");
     await fails(t, add(line("x")), "denied");
-    t.equal(await headOf(store), head + 1, "all lines or none");
+    t.equal(await headOf(store), head + 3, "all lines or none, and one entry for unfinished ones");
     t.equal(await captions.count("demo", hall, { limit: 0 }), 5);
     const bob = await enter(store, "bob");
     await captions.add("demo", attic, [line("Bob.")], bob, NOW);
