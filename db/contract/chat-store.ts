@@ -259,6 +259,8 @@ export interface ChatStore {
     reason: string | null,
     by?: Author,
   ): Promise<HeldMessage>;
+  /** Erases a user's messages that wait, in all rooms. @returns their number. */
+  rejectAll(worldId: string, user: string, by?: Author): Promise<number>;
   /**
    * Makes a user a lasting member of a room's channel, and adds the user to the channel's unread
    * list.

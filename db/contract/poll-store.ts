@@ -52,6 +52,10 @@ export interface PollVote {
   answers?: readonly string[] | undefined;
   /** When the server received it, in milliseconds since 1970; now by default. */
   at?: number | undefined;
+  /** The kinds of polls that the user's client can show; all by default. */
+  kinds?: readonly string[] | undefined;
+  /** Whether managers must never learn who wrote it. */
+  anonymous?: boolean | undefined;
 }
 
 /** A user's choice in a poll. An empty list of options means no vote. */
@@ -205,7 +209,7 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     by?: Author,
   ): Promise<ItemUpdate<Poll>>;
   /**
-   * Replaces a user's ballot, or stores the only one in a quiz. Ids of unknown options are ignored
+   * Replaces a user's ballot, or stores the only one in a quiz, which may be sent again. Ids of unknown options are ignored
    * in choice and multi polls: if all ids are unknown, the ballot is unchanged. Duplicate ids count
    * once there, as do equal words.
    * @returns the current poll, and the options of the ballot.
@@ -223,7 +227,8 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
   /**
    * Returns the results of a poll that are not counted by option; undefined for other polls, and if
    * the poll does not exist.
-   * @param all whether to include what managers have hidden or not yet shown, and the authors.
+   * @param all whether to include what managers have hidden or not yet shown, and the authors of
+   * votes that were not anonymous.
    * @param isWhole whether to return all words and texts instead of the first ones, for exports.
    */
   summary(

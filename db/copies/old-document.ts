@@ -128,6 +128,7 @@ function pollParts(polls: readonly PollCopy[]): Parts {
       changed: j + 1,
       // The document does not say when people voted.
       cast_at: Date.parse(timestamp),
+      anonymous: 0,
       options,
     })),
   );

@@ -134,6 +134,8 @@ export interface DomainLog {
   appendToAll(world: string, change: GivenEntry): void;
   /** Appends an entry about an action that only the user could perform, such as a vote. */
   appendOf(world: string, user: string, change: GivenEntry): void;
+  /** Returns the id of the user who makes the write; null if it is no user. */
+  user(): string | null;
   /** Returns the number of the next entry in the write's world. */
   next(world: string): number;
   /**

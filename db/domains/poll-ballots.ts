@@ -20,10 +20,12 @@ const ANSWERS = `SELECT content, folded FROM poll_answers
 const NEXT_CHANGE = `UPDATE polls SET changed = changed + 1
   WHERE world_id = $1 AND number = $2 RETURNING changed`;
 
-const SAVE = `INSERT INTO poll_ballots (world_id, poll, user_id, changed, value, cast_at)
-  VALUES ($1, $2, $3, $4, $5, $6)
+// A ballot that was anonymous stays so, because parts of it may be older than the last vote.
+const SAVE = `INSERT INTO poll_ballots (world_id, poll, user_id, changed, value, cast_at, anonymous)
+  VALUES ($1, $2, $3, $4, $5, $6, $7)
   ON CONFLICT (world_id, user_id, poll) DO UPDATE
-  SET changed = excluded.changed, value = excluded.value, cast_at = excluded.cast_at
+  SET changed = excluded.changed, value = excluded.value, cast_at = excluded.cast_at,
+    anonymous = CASE WHEN excluded.anonymous = 1 THEN 1 ELSE poll_ballots.anonymous END
   RETURNING number`;
 
 const CHOOSE = `INSERT INTO poll_votes (world_id, ballot, option, place) VALUES ($1, $2, $3, $4)
@@ -53,6 +55,7 @@ interface Change {
   readonly after: Cast;
   /** In milliseconds since 1970. */
   readonly at: number;
+  readonly isAnonymous: boolean;
 }
 
 export function ballotWrites(sql: Sql, log: DomainLog) {
@@ -124,10 +127,11 @@ export function ballotWrites(sql: Sql, log: DomainLog) {
 
     /** Stores a user's vote. */
     async save(world: string, poll: PollRow, change: Change): Promise<void> {
-      const { user, after, at } = change;
+      const { user, after, at, isAnonymous } = change;
       const changed = await sql.value<number>(NEXT_CHANGE, [world, poll.number]);
       const castAt = hasVote(after) ? at : null;
-      const params = [world, poll.number, user, changed, after.value, castAt];
+      const values = [user, changed, after.value, castAt, Number(isAnonymous)];
+      const params = [world, poll.number, ...values];
       const ballot = (await sql.value<number>(SAVE, params))!;
       if (hasOptions(poll.poll_type)) await saveOptions(world, poll, ballot, change);
       else if (poll.poll_type !== "scale") await saveAnswers(world, poll, ballot, change);

@@ -32,7 +32,8 @@ const WORDS = `WITH spelled AS (
   ORDER BY l.total DESC, l.folded, s.count DESC, s.content`;
 
 /** The newest texts. Those that wait for a manager come first, so that none is out of reach. */
-const TEXTS = `SELECT a.id, a.content, a.shown, a.written_at, a.number, b.user_id
+const TEXTS = `SELECT a.id, a.content, a.shown, a.written_at, a.number,
+    CASE WHEN b.anonymous = 0 THEN b.user_id END AS user_id
   FROM poll_answers AS a JOIN poll_ballots AS b ON b.world_id = $1 AND b.number = a.ballot
   WHERE a.world_id = $1 AND a.poll = $2 AND a.content <> '' AND ($3 OR a.shown = 0)
   ORDER BY CASE WHEN a.shown = 2 THEN 0 ELSE 1 END, a.number DESC LIMIT $4`;

@@ -208,7 +208,8 @@ export function pollWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       const after = castIn(row, options, vote, before);
       if (!isSameCast(before, after)) {
         const at = vote.at ?? Date.now();
-        await ballots.save(world, row, { user, before, after, at });
+        const isAnonymous = vote.anonymous ?? false;
+        await ballots.save(world, row, { user, before, after, at, isAnonymous });
         for (const option of options) {
           option.votes -= Number(before.options.includes(option.number));
           option.votes += Number(after.options.includes(option.number));

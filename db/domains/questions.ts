@@ -31,6 +31,7 @@ import {
   seesQuestion,
   toQuestion,
 } from "../rules/question-rows.js";
+import { closeReports } from "./closed-reports.js";
 import { domain, type DomainLog, rangeOf, type Sql } from "./domain.js";
 
 const IN_ROOM = "q.world_id = $1 AND q.room_id = $2";
@@ -221,6 +222,7 @@ export function questionWrites(sql: Sql, log: DomainLog) {
       await sql.run(REMOVE, [world, found.number]);
       const question = toQuestion(found);
       log.append(world, deletedQuestion(question));
+      await closeReports(sql, log, world, "question", id, log.user());
       return question;
     },
 

@@ -13,7 +13,7 @@ import { IS_KNOWN, USER_COLUMNS, type UserRow } from "../rules/rows.js";
 import { kindOf } from "../rules/user-rows.js";
 import { FIND_CHANNEL } from "./chat/channels.js";
 import { messageParts } from "./chat/chat.js";
-import { readEvent } from "./chat/event-reads.js";
+import { perEngine, readEvent } from "./chat/event-reads.js";
 import { domain, type DomainLog, type EngineWrites, type Reading, type Sql } from "./domain.js";
 import { questionWrites } from "./questions.js";
 import { userWrites } from "./users/users.js";
@@ -71,6 +71,12 @@ export interface Report {
   readonly resolved_by: string | null;
 }
 
+/** A reported thing in a list. */
+export interface ListedReport extends Report {
+  /** Whether the message or question was deleted since, or the person erased. */
+  readonly isGone: boolean;
+}
+
 /** Why a person reported a thing. */
 export interface ReportNote {
   readonly report: number;
@@ -109,11 +115,22 @@ const COLUMNS = `r.number, r.id, r.kind, ${ROOM} AS room, r.channel, r.event, r.
 
 const GET = `SELECT ${COLUMNS} FROM reports AS r WHERE r.world_id = $1 AND r.id = $2`;
 
-const LIST = `SELECT ${COLUMNS} FROM reports AS r
+/** Whether a reported thing is gone. */
+const isGone = (isPresent: string) => `CASE r.kind
+  WHEN 'message' THEN NOT EXISTS (SELECT 1 FROM chat_channels AS c CROSS JOIN chat_events AS e
+    WHERE c.world_id = r.world_id AND c.id = r.channel AND e.world_id = r.world_id
+      AND e.channel = c.number AND e.id = r.event AND ${isPresent} AND e.deleted = 0)
+  WHEN 'question' THEN NOT EXISTS (SELECT 1 FROM questions AS q
+    WHERE q.world_id = r.world_id AND q.id = r.question)
+  ELSE r.user_id IS NULL END`;
+
+const listing = perEngine(
+  ({ isPresent }) => `SELECT ${COLUMNS}, ${isGone(isPresent)} AS gone FROM reports AS r
   WHERE r.world_id = $1 AND r.number < $2 AND (CAST($3 AS TEXT) IS NULL OR r.state = $3)
     AND (r.user_id IS NULL OR r.user_id <> $4)
     AND (r.room_id = ANY ($5) OR ($6 AND ${ROOM} IS NULL))
-  ORDER BY r.number DESC LIMIT $7`;
+  ORDER BY r.number DESC LIMIT $7`,
+);
 
 const NOTES = `SELECT report, "user", reason, text, at, count FROM (
     SELECT report, user_id AS "user", reason, content AS text, reported_at AS at, number,
@@ -143,8 +160,10 @@ const reads = (sql: Reading) => ({
     world: string,
     { user, rooms, world: all }: ReportScope,
     { before = Number.MAX_SAFE_INTEGER, state = null, limit }: ReportSelection,
-  ): Promise<Report[]> {
-    return sql.all<Report>(LIST, [world, before, state, user, rooms, all, limit]);
+  ): Promise<ListedReport[]> {
+    const params = [world, before, state, user, rooms, all, limit];
+    const rows = await sql.all<Report & { gone: unknown }>(listing(sql), params);
+    return rows.map(({ gone, ...report }) => ({ ...report, isGone: Boolean(gone) }));
   },
 
   /** Returns why people reported some things, the oldest first, at most `each` for a thing. */
@@ -314,12 +333,13 @@ function writes(sql: Sql, log: DomainLog, own: EngineWrites) {
     ): Promise<void> {
       const report = await sql.one<Report>(GET, [world, id]);
       if (report?.state !== "open") throw absent("report");
+      // Before the deletion, which would close reports that are open.
+      await sql.run(RESOLVE, [world, report.number, action, at, moderator]);
       if (action === "deleted") await remove(world, report, moderator);
       else if (action !== "dismissed") {
         if (report.user === null) throw absent("user");
         await userWrites(sql, log).moderate(world, report.user, action);
       }
-      await sql.run(RESOLVE, [world, report.number, action, at, moderator]);
       const { kind, room: inRoom } = report;
       log.append(world, { type: "report.resolved", report: id, kind, inRoom, action });
     },

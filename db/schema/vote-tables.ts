@@ -176,6 +176,8 @@ CREATE TABLE poll_ballots (
   value BIGINT,
   -- When the person voted; NULL without a vote.
   cast_at BIGINT,
+  -- Whether the person has voted where votes were anonymous: managers never learn who it was.
+  anonymous BIGINT NOT NULL DEFAULT 0 CHECK (anonymous IN (0, 1)),
   UNIQUE (world_id, number), -- sqlite
   PRIMARY KEY (world_id, number), -- postgres
   FOREIGN KEY (world_id, poll) REFERENCES polls (world_id, number) ON DELETE CASCADE
@@ -191,6 +193,7 @@ CREATE INDEX poll_ballots_cast ON poll_ballots (world_id, poll, value) WHERE cas
     changed: number,
     value: numberOrNull,
     cast_at: timeOrNull,
+    anonymous: flag,
   }),
   /* sql */ `
 CREATE TABLE poll_votes (

@@ -58,6 +58,9 @@ export const SentReport = Type.Object(
     ),
     count: Type.Integer({ minimum: 1, description: "How many people reported it." }),
     state: OneOf(...reportStates),
+    deleted: Type.Optional(
+      Type.Boolean({ description: "Whether it was deleted since, or the person erased." }),
+    ),
     at: Type.Unsafe<string>({ ...time, description: "When it was first reported." }),
     resolved_at: Type.Optional(time),
     resolved_by: Type.Optional(

@@ -23,6 +23,7 @@ import { approvedMessage, noted, rejectedMessage } from "../../rules/acts.js";
 import { absent, denied } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import { frozen } from "../../rules/versions.js";
+import { closeReports } from "../closed-reports.js";
 import {
   type Bound,
   domain,
@@ -48,7 +49,15 @@ import {
   readReactions,
   readSent,
 } from "./event-reads.js";
-import { dropEdits, expectAuthor, heldReads, holdMessage, keepPace, takeHeld } from "./held.js";
+import {
+  dropEdits,
+  dropHeldOf,
+  expectAuthor,
+  heldReads,
+  holdMessage,
+  keepPace,
+  takeHeld,
+} from "./held.js";
 import { indexMessages, reindexMessage, unindexMessages } from "./search.js";
 
 // The events themselves do not tell the id: erasing removes the last ones, soon or late.
@@ -266,7 +275,10 @@ export function messageParts(sql: Sql, log: DomainLog, own: EngineWrites) {
     const event = { type: MESSAGE, sender, content, replaces: replaced.id, deleted };
     const delivery = await own.appendEvent(world, channel, event);
     await sql.run(SET_EDIT, [world, replaced.id, delivery.event.id]);
-    if (replaced.sender !== sender) log.moderated(world, delivery, replaced.sender);
+    if (replaced.sender !== sender) {
+      log.moderated(world, delivery, replaced.sender);
+      await closeReports(sql, log, world, "message", replaced.id, sender);
+    }
     return delivery;
   }
 
@@ -369,6 +381,12 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       log.append(world, noted(rejectedMessage(id, message.sender)));
       return message;
     },
+
+    async rejectAll(world: string, user: string): Promise<number> {
+      const gone = await dropHeldOf(sql, log, world, user);
+      for (const { channel } of gone) log.append(world, noted(rejectedMessage(channel, user)));
+      return gone.length;
+    },
   };
 }
 
@@ -387,6 +405,7 @@ export const chat = domain({
     hold: 4,
     approve: 5,
     reject: 4,
+    rejectAll: 2,
     join: 3,
     leave: 4,
     react: 4,

@@ -144,16 +144,16 @@ async function drop(
   world: string,
   statement: string,
   params: readonly unknown[],
-): Promise<void> {
+): Promise<readonly Gone[]> {
   const gone = await sql.all<Gone>(statement, [world, ...params]);
-  if (gone.length === 0) return;
-  log.erased("chat_held");
+  if (gone.length > 0) log.erased("chat_held");
   for (const { id, channel, sender } of gone) {
     log.append(world, { type: "chat.unheld", channel, held: id, user: sender, state: "rejected" });
   }
+  return gone;
 }
 
-/** Removes the messages of a user who was banned or erased from all queues. */
+/** Removes the messages of a user from all queues. */
 export const dropHeldOf = (sql: Sql, log: DomainLog, world: string, user: string) =>
   drop(sql, log, world, REMOVE_OF_USER, [user]);
 

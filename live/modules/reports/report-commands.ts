@@ -1,4 +1,4 @@
-import type { Report, ReportScope } from "../../../db/domains/reports.js";
+import type { ListedReport, Report, ReportScope } from "../../../db/domains/reports.js";
 import type { RoomStore, Store, UserRecord, UserStore } from "../../../db/contract/store.js";
 import type { Clock } from "../../../db/runtime.js";
 import type { Commands, SentReport } from "../../../schemas/live/index.js";
@@ -193,7 +193,7 @@ type Sent = Sendable<SentReport>;
 /** Converts reports to the form that moderators receive, as many as fit. */
 async function sentReports(
   { ports, connection, world, may }: CommandContext<ReportPorts>,
-  found: readonly Report[],
+  found: readonly ListedReport[],
 ): Promise<Json<SentReport>[]> {
   const numbers = found.map(({ number }) => number);
   const notes = await ports.store.reports.notes(connection.world, numbers, MAX_REASONS);
@@ -230,6 +230,7 @@ async function sentReports(
       })),
       count: own[0]?.count ?? 1,
       state: report.state,
+      ...(report.isGone && { deleted: true }),
       at: time(report.at),
       ...(report.resolved_at !== null && {
         resolved_at: time(report.resolved_at),

@@ -110,7 +110,7 @@ export interface UserPorts {
   readonly clock: Clock;
   readonly store: ScreenPorts["store"] & {
     readonly users: UserStore;
-    readonly chat: Pick<ChatStore, "send" | "sentBy">;
+    readonly chat: Pick<ChatStore, "send" | "sentBy" | "rejectAll">;
   };
   readonly presence: Presence;
   readonly searches: Searches;
@@ -396,7 +396,8 @@ async function deleteMessages(context: CommandContext<UserPorts>, payload: UserP
   const { ports, connection, me } = context;
   const { chat } = ports.store;
   const { world, author } = connection;
-  let deleted = 0;
+  // What a moderator approves meanwhile is sent, and found below.
+  let deleted = await chat.rejectAll(world, id, author);
   for (let after: number | undefined = 0; after !== undefined;) {
     const slice: {
       next: number | undefined;

@@ -370,6 +370,7 @@ export function callSequence(seed: number) {
     "chat.heldMessage": () => ["demo", ...heldOf()],
     "chat.approve": () => ["demo", ...heldOf(), [user()].slice(whole(2)), chance(0.3)],
     "chat.reject": () => ["demo", ...heldOf(), pick([null, text()])],
+    "chat.rejectAll": () => ["demo", user()],
     "chat.react": () => {
       const event = from(events, both(99_999));
       const place = chance(0.8) ? placeOf.get(event.left) : undefined;

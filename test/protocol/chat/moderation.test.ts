@@ -579,3 +579,60 @@ void t.test("who decides about reports", async (t) => {
   t.equal(await local.code("report.list", { room: other }), "protocol.denied");
   t.equal(await local.code("report.resolve", { id, action: "dismissed" }), "ok");
 });
+
+void t.test("a deletion elsewhere closes the reports, but not an author's own", async (t) => {
+  const world = await openWorld(server);
+  const channel = await chatWith(world, {});
+  const room = await world.room({
+    module_config: [{ type: "question", config: { active: true, show_authors: true } }],
+  });
+  const mod = await moderator(world, channel);
+  const ann = await member(world, "ann", channel);
+  const bob = await member(world, "bob", channel);
+  const events: number[] = [];
+  for (const body of ["By hand", "With all", "By herself"]) {
+    const { event_id: event } = await say(ann, channel, body);
+    await bob.do("chat.report", { channel, event, reason: "spam" });
+    events.push(event);
+  }
+  const { question } = await ann.do("question.ask", { room, content: "Asked" });
+  await mod.do("question.update", { room, id: question.id, state: "visible" });
+  await bob.do("question.report", { room, id: question.id, reason: "spam" });
+  await mod.next("report.changed", ({ open }) => open === 4);
+  const remove = (client: Client, replaces: number | undefined) =>
+    client.do("chat.send", message(channel, { type: "deleted" }, { replaces }));
+  const list = async (): Promise<[string, string, boolean, string][]> => {
+    const { reports } = await mod.do("report.list", {});
+    return (reports as Json[]).map(({ content, state, deleted, resolved_by }) => [
+      ...[content.body, state, deleted === true, resolved_by?.id],
+    ]) as [string, string, boolean, string][];
+  };
+
+  await remove(ann, events[2]);
+  await mod.do("question.delete", { room, id: question.id });
+  await remove(mod, events[0]);
+  await mod.next("report.changed", ({ open }) => open === 2);
+  const asked = ["Asked", "deleted", true, mod.id] as const;
+  const byHand = ["By hand", "deleted", true, mod.id] as const;
+  t.same(await list(), [
+    asked,
+    ["By herself", "open", true, undefined],
+    ["With all", "open", false, undefined],
+    byHand,
+  ]);
+  await mod.do("user.messages.delete", { id: ann.id });
+  await mod.next("report.changed", ({ open }) => open === 1);
+  t.same((await list())[2], ["With all", "deleted", true, mod.id]);
+  const [{ id }] = (await mod.do("report.list", { state: "open" })).reports;
+  t.equal(await mod.code("report.resolve", { id, action: "banned" }), "ok", "there is still a way");
+  const { body } = await world.rest("GET", "changes/?after=0&types=report.resolved");
+  t.match(
+    body.results.map(({ by, data }: Json) => [data.kind, data.action, by.user_id ?? by.id]),
+    [
+      ["question", "deleted"],
+      ["message", "deleted"],
+      ["message", "deleted"],
+      ["message", "banned"],
+    ],
+  );
+});

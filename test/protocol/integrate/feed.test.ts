@@ -702,6 +702,7 @@ const silent: Readonly<Record<string, Silent>> = {
   "chat.heldMessage": reads,
   "chat.hold": { not: "Only the author and the moderators hear of messages that wait." },
   "chat.reject": { not: "Only the author and the moderators hear of messages that wait." },
+  "chat.rejectAll": { not: "Only the author and the moderators hear of messages that wait." },
   "reports.get": reads,
   "reports.list": reads,
   "reports.notes": reads,

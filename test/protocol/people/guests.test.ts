@@ -278,8 +278,23 @@ void t.test("all messages of a person are deleted", async (t) => {
   await say(ann, room, "hello");
   const channel = (await spammer.do("chat.direct.create", { users: [ann.id] })).id;
   await say(spammer, channel, "between us");
-  await ann.all();
-  t.same(await host.do("user.messages.delete", { id: spammer.id }), { deleted: 7 });
+  const queue = await world.room({
+    module_config: [{ type: "chat.native", config: { hold: true } }],
+  });
+  await spammer.do("chat.join", { channel: queue });
+  const sent = { channel: queue, event_type: "channel.message" };
+  const content = { type: "text", body: "spam that waits" };
+  const { held } = await spammer.do("chat.send", { ...sent, content });
+  await Promise.all([ann.all(), spammer.all()]);
+  t.same(await host.do("user.messages.delete", { id: spammer.id }), { deleted: 8 });
+  for (const client of [host, spammer]) {
+    const gone = { channel: queue, event: held.id, state: "rejected" };
+    t.same(await client.next("chat.held.gone"), gone, "what waits goes, too");
+  }
+  t.match(await host.do("chat.held.list", { channel: queue }), { count: 0 });
+  const { body: audit } = await world.rest("GET", "audit/");
+  const rejected = audit.results.filter(({ type }: Json) => type === "chat.rejected");
+  t.match(rejected, [{ subject: { room_id: queue, user_id: spammer.id } }]);
   for (const id of [room, other]) {
     const left = (await history(ann, id).catch(() => history(host, id)))
       .filter(({ event_type, content }) => event_type === "channel.message" && content.body)

@@ -103,6 +103,17 @@ void t.test("clients get the kinds that they can show", async (t) => {
     [choice.id, "choice", {}],
     [scale.id, "scale", { min: 1, max: 5 }],
   ]);
+  for (const [client, poll] of [
+    [old, scale],
+    [some, choice],
+    [old, await create("rank", RANK)],
+    [old, await create("quiz", QUIZ)],
+  ] as const) {
+    const options = poll.options.slice(0, 1).map(({ id }: Json) => id);
+    const [, , problem] = await client.call("poll.vote", { room, id: poll.id, options });
+    t.match(problem, { code: "poll.vote", message: /cannot show/ });
+    t.same((await it.listed(host, poll.id)).results, poll.results, "its vote counts for nothing");
+  }
   const client = await world.connect();
   const token = world.tokenOf({ uid: "odd" });
   for (const poll_kinds of ["words", [5], null, Array(101).fill("x")]) {
@@ -255,6 +266,16 @@ void t.test("what a manager hides is seen by managers only", async (t) => {
   await elsewhere.vote(elsewhere.ann, open.id, { answers: ["?"] });
   const [anonymous] = (await elsewhere.listed(elsewhere.host, open.id))!.results.answers;
   t.notOk("user" in anonymous, "nobody learns names where people have none");
+  const { world: place, room: where } = elsewhere;
+  const module_config = [{ type: "poll", config: { active: true } }];
+  await place.alter(where, { module_config });
+  await elsewhere.vote(elsewhere.bob, open.id, { answers: ["!"] });
+  const { answers } = (await elsewhere.listed(elsewhere.host, open.id))!.results;
+  t.same(
+    answers.map((one: Json) => one.user),
+    [elsewhere.bob.id, undefined],
+    "nor later, when votes have names",
+  );
 });
 
 void t.test("a quiz keeps its answers to itself until it is over", async (t) => {
@@ -269,6 +290,7 @@ void t.test("a quiz keeps its answers to itself until it is over", async (t) => 
   t.match((await vote(ann, quiz.id, { options: [right] })).results, { [right]: 1, [wrong]: 0 });
   t.equal(await ann.code("poll.vote", { room, id: quiz.id, options: [wrong] }), "poll.vote");
   t.equal(await ann.code("poll.vote", { room, id: quiz.id, options: [] }), "poll.vote");
+  t.match((await vote(ann, quiz.id, { options: [right] })).results, { [right]: 1, [wrong]: 0 });
   await vote(bob, quiz.id, { options: [wrong] });
   t.match(await bob.do("poll.leaderboard", { room }), { players: { length: 0 } });
   await world.settled();

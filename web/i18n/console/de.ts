@@ -1101,6 +1101,7 @@ export const de: ConsoleMessages = {
     count: { one: "Von {n} Person gemeldet", other: "Von {n} Personen gemeldet" },
     moreOf: { one: "Und {n} weitere.", other: "Und {n} weitere." },
     erased: "Eine Person, deren Daten gelöscht sind",
+    gone: "Inzwischen gelöscht.",
     dismiss: "In Ordnung",
     deletedTitle: "Löschen?",
     deletedText: "Es verschwindet für alle. Alle Meldungen dazu sind damit erledigt.",

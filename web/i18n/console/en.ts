@@ -1085,6 +1085,7 @@ export const en = {
     count: { one: "Reported by {n} person", other: "Reported by {n} people" },
     moreOf: { one: "And {n} more.", other: "And {n} more." },
     erased: "A person whose data was erased",
+    gone: "It was deleted since then.",
     dismiss: "It is fine",
     deletedTitle: "Delete it?",
     deletedText: "It disappears for everyone. All reports of it are closed.",

@@ -67,6 +67,7 @@ export function logOf(world: string, sql: Sql, log: Log): DomainLog {
     append: (world, change) => within(world).append(change),
     appendToAll: (world, change) => within(world).appendToAll(change),
     appendOf: (world, user, change) => within(world).appendOf(user, change),
+    user: () => log.user,
     next: (world) => within(world).last + 1,
     skip: (world, count) => within(world).skip(count),
     erased: (...tables) => log.erased(...tables),

@@ -57,6 +57,11 @@ export class Log {
     return this.#draft.next(this.#world) - 1;
   }
 
+  /** The id of the user who makes the write; null if it is no user. */
+  get user(): string | null {
+    return this.#by.user ?? null;
+  }
+
   append(change: GivenEntry): void {
     this.#draft.append(this.#world, change, this.#by);
   }

@@ -122,6 +122,10 @@ export class WriteLog implements DomainLog {
     this.append(world, change, userBy(user, this.#by));
   }
 
+  user(): string | null {
+    return this.#by?.user ?? null;
+  }
+
   next(world: string): number {
     return this.#draft.next(world);
   }

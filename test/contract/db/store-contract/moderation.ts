@@ -44,7 +44,7 @@ export const moderationContract = async (contract: Contract): Promise<void> => {
 
   await contract("a message that waits is not in the chat", async (t, store) => {
     const { chat, users, rooms } = store;
-    const { room, ada, bob, dan, say } = await chatting(store);
+    const { room, ada, bob, cy, dan, say } = await chatting(store);
     const hold = (sender: string, body: string, replaces?: number) =>
       chat.hold("demo", room, { ...message(sender, body), replaces }, NOW);
     const queue = async (sender: string | null = null) =>
@@ -88,6 +88,9 @@ export const moderationContract = async (contract: Contract): Promise<void> => {
     for (let i = 0; i < 20; i++) await hold(ada, `${i}`);
     await fails(t, hold(ada, "too many"), "quota", "held");
     const ofBob = await hold(bob, "by Bob");
+    await hold(cy, "by Cy");
+    t.equal(await chat.rejectAll("demo", cy), 1);
+    t.equal(await chat.rejectAll("demo", cy), 0);
     await users.moderate("demo", ada, "silenced");
     t.equal((await queue()).length, 10, "of those of silenced people, a moderator decides");
     await users.moderate("demo", ada, "banned");

@@ -1,0 +1,31 @@
+import type { DomainLog, Sql } from "./domain.js";
+
+/** What identifies a reported thing among those of its kind. */
+const KEYS = { message: "event", question: "question" } as const;
+
+const closing = (kind: keyof typeof KEYS) => `UPDATE reports
+  SET state = 'deleted', resolved_at = $3, resolved_by = $4
+  WHERE world_id = $1 AND kind = '${kind}' AND ${KEYS[kind]} = $2 AND state = 'open'
+  RETURNING id, room_id AS "inRoom"`;
+
+const CLOSE = { message: closing("message"), question: closing("question") };
+
+/**
+ * Closes the reports of a thing that a moderator has deleted elsewhere than in the list of reports.
+ * What its author deletes stays reported: whoever harasses people must not end reports that way.
+ * @param moderator the id of the moderator; null if a call without a user deleted it.
+ */
+export async function closeReports(
+  sql: Sql,
+  log: DomainLog,
+  world: string,
+  kind: keyof typeof KEYS,
+  key: string | number,
+  moderator: string | null,
+): Promise<void> {
+  const params = [world, key, Date.now(), moderator];
+  const closed = await sql.all<{ id: string; inRoom: string | null }>(CLOSE[kind], params);
+  for (const { id, inRoom } of closed) {
+    log.append(world, { type: "report.resolved", report: id, kind, inRoom, action: "deleted" });
+  }
+}
