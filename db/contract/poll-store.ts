@@ -52,8 +52,6 @@ export interface PollVote {
   answers?: readonly string[] | undefined;
   /** When the server received it, in milliseconds since 1970; now by default. */
   at?: number | undefined;
-  /** The kinds of polls that the user's client can show; all by default. */
-  kinds?: readonly string[] | undefined;
   /** Whether managers must never learn who wrote it. */
   anonymous?: boolean | undefined;
 }
@@ -209,7 +207,7 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     by?: Author,
   ): Promise<ItemUpdate<Poll>>;
   /**
-   * Replaces a user's ballot, or stores the only one in a quiz, which may be sent again. Ids of unknown options are ignored
+   * Replaces a user's ballot, or stores the only one in a quiz. Ids of unknown options are ignored
    * in choice and multi polls: if all ids are unknown, the ballot is unchanged. Duplicate ids count
    * once there, as do equal words.
    * @returns the current poll, and the options of the ballot.

@@ -1,5 +1,4 @@
 import { foldText } from "../../schemas/plain/folding.js";
-import { isPublic } from "../../schemas/plain/items.js";
 import { hasOptions, type PollSettings } from "../../schemas/plain/polls.js";
 import { lengthOf } from "../../schemas/plain/texts.js";
 import type { Ballot, Poll, PollVote } from "../contract/poll-store.js";
@@ -47,10 +46,6 @@ export function castIn(
   before: Cast,
 ): Cast {
   const { poll_type: type } = row;
-  if (vote.kinds && !vote.kinds.includes(type)) {
-    throw refused("The client cannot show polls of this kind.");
-  }
-  if (type === "quiz" && isRepeated(row, options, vote, before)) return before;
   if (row.state !== "open") throw refused("The poll is not open.");
   const field = hasOptions(type) ? "options" : type === "scale" ? "value" : "answers";
   for (const name of ["options", "value", "answers"] as const) {
@@ -75,21 +70,6 @@ export function castIn(
     default:
       return { ...none, options: chosenIn(type, options, vote.options!, before) };
   }
-}
-
-/**
- * Whether a vote in a quiz repeats the one that counts, as a client does that lost the answer. It
- * may arrive when the time is over, because it changes nothing.
- */
-function isRepeated(
-  { state }: Pick<PollRow, "state">,
-  options: readonly OptionRow[],
-  { options: ids, value, answers }: PollVote,
-  before: Cast,
-): boolean {
-  if (!isPublic({ state }) || ids?.length !== 1 || value !== undefined || answers) return false;
-  const option = options.find(({ id }) => id === ids[0]);
-  return option !== undefined && before.options.includes(option.number);
 }
 
 /** Only an empty list withdraws a vote: if no option is known, the vote stays. */

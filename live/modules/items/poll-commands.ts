@@ -11,13 +11,7 @@ import type { Clock } from "../../../db/runtime.js";
 import type { SentPoll } from "../../../schemas/live/polls.js";
 import { isOver } from "../../../schemas/plain/items.js";
 import { blockedWordAction } from "../../../schemas/plain/moderation/blocked-words.js";
-import {
-  cutSummary,
-  NUMBERS,
-  PLAIN_KINDS,
-  POLL_KINDS,
-  type PollSummary,
-} from "../../../schemas/plain/polls.js";
+import { cutSummary, NUMBERS, POLL_KINDS, type PollSummary } from "../../../schemas/plain/polls.js";
 import {
   bind,
   type CommandTable,
@@ -143,16 +137,13 @@ const { create, update, remove, vote, pin, unpin } = itemHandlers({
   },
 
   async vote(context, id, { options, value, answers }) {
-    const { ports, connection, room, me, world, login } = context;
+    const { ports, connection, room, me, world } = context;
     if (answers && blockedWordAction(world.value.config, acceptableIn(answers))) {
       const { code, message } = blockedWord();
       throw new LiveError("poll.vote", message, { code: [code] });
     }
-    const vote = {
-      ...{ options, value, answers, at: ports.clock.date() },
-      kinds: [...(login.pollKinds ?? PLAIN_KINDS)],
-      anonymous: !namesVoters(room.value),
-    };
+    const anonymous = !namesVoters(room.value);
+    const vote = { options, value, answers, at: ports.clock.date(), anonymous };
     const voted = await ports.votes.vote(connection, room.value.id, id, () =>
       ports.store.polls.vote(...locationOf(context), id, me.id, vote, connection.author),
     );

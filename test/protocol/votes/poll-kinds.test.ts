@@ -103,17 +103,6 @@ void t.test("clients get the kinds that they can show", async (t) => {
     [choice.id, "choice", {}],
     [scale.id, "scale", { min: 1, max: 5 }],
   ]);
-  for (const [client, poll] of [
-    [old, scale],
-    [some, choice],
-    [old, await create("rank", RANK)],
-    [old, await create("quiz", QUIZ)],
-  ] as const) {
-    const options = poll.options.slice(0, 1).map(({ id }: Json) => id);
-    const [, , problem] = await client.call("poll.vote", { room, id: poll.id, options });
-    t.match(problem, { code: "poll.vote", message: /cannot show/ });
-    t.same((await it.listed(host, poll.id)).results, poll.results, "its vote counts for nothing");
-  }
   const client = await world.connect();
   const token = world.tokenOf({ uid: "odd" });
   for (const poll_kinds of ["words", [5], null, Array(101).fill("x")]) {
@@ -290,7 +279,7 @@ void t.test("a quiz keeps its answers to itself until it is over", async (t) => 
   t.match((await vote(ann, quiz.id, { options: [right] })).results, { [right]: 1, [wrong]: 0 });
   t.equal(await ann.code("poll.vote", { room, id: quiz.id, options: [wrong] }), "poll.vote");
   t.equal(await ann.code("poll.vote", { room, id: quiz.id, options: [] }), "poll.vote");
-  t.match((await vote(ann, quiz.id, { options: [right] })).results, { [right]: 1, [wrong]: 0 });
+  t.equal(await ann.code("poll.vote", { room, id: quiz.id, options: [right] }), "poll.vote");
   await vote(bob, quiz.id, { options: [wrong] });
   t.match(await bob.do("poll.leaderboard", { room }), { players: { length: 0 } });
   await world.settled();
