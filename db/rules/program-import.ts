@@ -388,19 +388,27 @@ class Rooms {
       problem(`There is no room with the id ${room.id}.`);
       return present;
     }
-    const named = this.#byName.get(nameKey(room.name)) ?? [];
+    const name = this.#spelling(room.name);
+    const named = this.#byName.get(nameKey(name)) ?? [];
     const [first] = named;
     if (first === undefined) {
-      const chosen = this.#chosen.get(nameKey(room.name));
+      const chosen = this.#chosen.get(nameKey(name));
+      if (chosen?.room_id === null) return present;
       if (chosen?.room_id !== undefined && this.#ids.has(chosen.room_id)) return chosen.room_id;
-      if (this.mayCreate) return this.#create(room.name, chosen);
+      if (this.mayCreate) return this.#create(name, chosen);
       problem(`There is no room called “${room.name}”.`);
       return present;
     }
     if (named.length > 1) {
-      problem(`More than one room is called “${room.name}”.`);
+      problem(`More than one room is called “${name}”.`);
     }
     return named.find((id) => id === present) ?? first;
+  }
+
+  /** Returns the spelling of a missing room's name that the organizer chose. */
+  #spelling(name: string): string {
+    const key = nameKey(name);
+    return (this.#byName.has(key) ? undefined : this.#chosen.get(key)?.same_as) ?? name;
   }
 
   #create(name: string, { template, like }: { template?: RoomTemplate; like?: string } = {}) {

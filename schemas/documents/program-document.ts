@@ -111,13 +111,15 @@ export interface ImportOptions {
 
 /** What an organizer decided about a document. */
 export interface ImportChoices {
-  /** What a room of the document is: a room of the world, or a new one. */
+  /** What a room of the document is: a room of the world, a new one, or null for none. */
   rooms?: readonly {
     name: string;
-    room_id?: string;
+    room_id?: string | null;
     template?: RoomTemplate;
     /** The id of a room whose modules and rules the new one gets. */
     like?: string;
+    /** The name of another missing room, of which this is a spelling. */
+    same_as?: string;
   }[];
   /** Who a speaker of the document is. */
   speakers?: readonly { name: string; speaker_id: string }[];

@@ -110,11 +110,20 @@ export const ImportChoices = Type.Object(
           {
             name,
             room_id: Type.Optional(
-              Text({ format: "uuid", description: "The room of the world that it is." }),
+              TextOrNull({
+                format: "uuid",
+                description: "The room of the world that it is; null if it is none.",
+              }),
             ),
             template: Type.Optional(OneOf(...roomTemplates)),
             like: Type.Optional(
               Text({ format: "uuid", description: "A room to copy modules and rules from." }),
+            ),
+            same_as: Type.Optional(
+              Text({
+                maxLength: PROGRAM_TEXTS.title,
+                description: "The name in the document whose room it is, in another spelling.",
+              }),
             ),
           },
           { additionalProperties: false },

@@ -194,6 +194,13 @@ export function lookOf(session: Session, page: PageConfig): Readable<Look> {
       set({ theme, isOpen, isPublished });
     };
     const stop = session.live.on("world.changed", () => void read());
+    // The page does not say why guests may not see the event.
+    if (!first.isOpen) {
+      void session.live.connected().then(
+        () => (begun === 0 ? read() : undefined),
+        () => {},
+      );
+    }
     return () => {
       stop();
       begun++;

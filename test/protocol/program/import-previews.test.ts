@@ -101,6 +101,28 @@ void t.test("a preview lists what changes, and choices decide", async (t) => {
     {},
   ]);
 
+  const spelled = await put("title,room\nT1,Harbour\nT2,Harbor\nT3,Harbr", "create_rooms=true", {
+    rooms: [
+      { name: "Harbour", template: "talk" },
+      { name: "harbor", same_as: "Harbour" },
+      { name: "Harbr", same_as: "harbour" },
+    ],
+  });
+  t.match(spelled.body, { rooms_created: 1 }, "three spellings of one new room");
+  const talks = await list("sessions");
+  const harbor = named(await list("rooms"), "Harbour")!;
+  t.match(harbor.module_config, [{ type: "livestream.native" }, { type: "chat.native" }]);
+  t.same(
+    ["T1", "T2", "T3"].map((title) => named(talks, title)!.room_id),
+    [harbor.id, harbor.id, harbor.id],
+  );
+
+  const none = await put("title,room\nN1,Nowhere\nN2,Atrium", "create_rooms=true", {
+    rooms: [{ name: "Nowhere", room_id: null }],
+  });
+  t.match(none.body, { rooms_created: 1, problems: [] }, "what is no room makes none");
+  t.equal(named(await list("sessions"), "N1")!.room_id, null);
+
   for (const [name, sent] of [
     ["no JSON", "{"],
     ["another shape", { rooms: [{ name: 1 }] }],
