@@ -985,6 +985,7 @@ export const de: ConsoleMessages = {
     callsText: "Wann jedes Gespräch war, mit wie vielen Personen und wie lange.",
     download: "{what} als {format}",
     mode: "Was über die Anwesenheit gespeichert wird",
+    mode_open: "Bitte wählen (vorerst: wie viele Personen)",
     mode_numbers: "Wie viele Personen in jedem Raum waren",
     mode_people: "Auch, wer wo war",
     mode_off: "Nichts",

@@ -969,6 +969,7 @@ export const en = {
     callsText: "When each call took place, with how many people, and for how long.",
     download: "{what} as {format}",
     mode: "What to keep about attendance",
+    mode_open: "Please choose (for now: how many people)",
     mode_numbers: "How many people were in each room",
     mode_people: "Also who was where",
     mode_off: "Nothing",

@@ -237,6 +237,7 @@ export const de: LateMessages = {
     showAnnouncement: "Ankündigung",
     showCaptions: "Untertitel",
     showBlack: "Schwarz",
+    chooseItem: "Um eine Frage oder Umfrage zu zeigen, drücken Sie daneben „Auf der Leinwand“.",
     chooseQuestion: "Drücken Sie neben einer Frage „Auf der Leinwand“.",
     createCloud: "Legen Sie zuerst eine Wortwolke an.",
     choosePoll: "Drücken Sie neben einer Umfrage „Auf der Leinwand“.",

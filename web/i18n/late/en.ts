@@ -235,6 +235,7 @@ export const en = {
     showAnnouncement: "Announcement",
     showCaptions: "Captions",
     showBlack: "Black",
+    chooseItem: "To show a question or a poll, press “On screen” beside it.",
     chooseQuestion: "Press “On screen” beside a question.",
     createCloud: "Create a word cloud first.",
     choosePoll: "Press “On screen” beside a poll.",
