@@ -146,7 +146,7 @@ test("a direct call", async (t) => {
   await a.page.evaluate((id) => (location.hash = `#/messages/${id}`), id);
   await a.button("Call").click();
   await a.button("Call now").click();
-  await b.dialog("Kim calls").getByRole("button", { name: "Accept" }).click();
+  await b.dialog("Kim is calling").getByRole("button", { name: "Accept" }).click();
   await Promise.all([receives(a, "packets"), receives(b, "packets")]);
   await b.button("Leave").click();
   await a.button("Leave").click();

@@ -281,6 +281,26 @@ nightly("a moderator without the HTTP API finds people", async (t) => {
   await row.waitFor();
 });
 
+test("a call on a server without an engine says how to get one", async (t) => {
+  const world = await site.world(t);
+  const room = await world.room("Table", [{ type: "call.native", config: {} }]);
+  await world.room("Hallway");
+  const host = await world.host();
+  await host.toPage("Rooms");
+  const row = (name: string) => roomsOf(host).getByRole("listitem").filter({ hasText: name });
+  await row("Table").getByText("No media server for calls").waitFor();
+  t.equal(await row("Hallway").getByText("No media server for calls").count(), 0);
+  await host.page.goto(world.link({ uid: "host", traits: ["admin", "api"] }, room));
+  const manual = host.page.getByRole("link", { name: "How to set up calls" });
+  t.match(await manual.getAttribute("href"), /docs\/calls$/);
+  await host.page.getByText("set LIVEKIT_URL, LIVEKIT_API_KEY").waitFor();
+
+  const guest = await world.bearer({ uid: "guest" });
+  await guest.enter("Table");
+  await guest.page.getByText("Ask the organizers, if you expected one here.").waitFor();
+  t.equal(await guest.page.getByText("LIVEKIT_URL").count(), 0, "guests need no settings");
+});
+
 nightly("an announcement reaches everybody", async (t) => {
   const world = await site.world(t);
   await world.room("Hallway");

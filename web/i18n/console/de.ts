@@ -585,6 +585,7 @@ export const de: ConsoleMessages = {
       "Dieser Server hat kein BigBlueButton; darum kann niemand teilnehmen. Wer ihn betreibt, muss BBB_URL und BBB_SECRET setzen.",
     noJitsi:
       "Dieser Server hat kein Jitsi; darum kann niemand teilnehmen. Wer ihn betreibt, muss JITSI_URL, JITSI_APP_ID und JITSI_APP_SECRET setzen.",
+    callManual: "So richten Sie Gespräche ein",
     bbbRecord: "Das Treffen darf aufgezeichnet werden",
     bbbWaitingRoom: "Alle warten, bis die Moderation sie einlässt",
     bbbAutoMicrophone: "Alle kommen ohne Frage mit Mikrofon",
@@ -790,6 +791,7 @@ export const de: ConsoleMessages = {
     noForm: "Das Formular konnte nicht geladen werden.",
     onlySee: "Nur ansehen",
     noAddress: "Noch ohne Adresse",
+    noEngine: "Kein Medienserver für Gespräche",
     can_chat_read: "Chat lesen",
     can_chat_join: "Chat beitreten",
     can_chat_send: "Schreiben",

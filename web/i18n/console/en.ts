@@ -578,6 +578,7 @@ export const en = {
       "This server has no BigBlueButton, so nobody can join. Its operator has to set BBB_URL and BBB_SECRET.",
     noJitsi:
       "This server has no Jitsi, so nobody can join. Its operator has to set JITSI_URL, JITSI_APP_ID and JITSI_APP_SECRET.",
+    callManual: "How to set up calls",
     bbbRecord: "The meeting may be recorded",
     bbbWaitingRoom: "People wait until a moderator lets them in",
     bbbAutoMicrophone: "People join with the microphone, without being asked",
@@ -777,6 +778,7 @@ export const en = {
     noForm: "The form couldn’t be loaded.",
     onlySee: "View only",
     noAddress: "No address yet",
+    noEngine: "No media server for calls",
     can_chat_read: "Read the chat",
     can_chat_join: "Join the chat",
     can_chat_send: "Write",

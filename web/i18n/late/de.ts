@@ -53,6 +53,7 @@ export const de: LateMessages = {
     rejoin: "Zurück zum Gespräch",
     preview: "Ihr Bild",
     previewHint: "Noch sieht und hört Sie niemand.",
+    previewLive: "Andere sehen und hören diese Auswahl, sobald Sie sie verwenden.",
     asking: "Ihr Browser fragt, ob er sie verwenden darf …",
     microphone: "Mikrofon",
     camera: "Kamera",
@@ -78,6 +79,9 @@ export const de: LateMessages = {
     listenOnly: "In diesem Gespräch sehen und hören Sie zu.",
     noCalls: "Auf diesem Server gibt es keine Gespräche",
     noCallsText: "Fragen Sie den Veranstalter, wenn Sie hier eines erwartet haben.",
+    noCallsHelp:
+      "Wer den Server betreibt, kann daneben LiveKit starten und LIVEKIT_URL, LIVEKIT_API_KEY und LIVEKIT_API_SECRET setzen.",
+    manual: "So richten Sie Gespräche ein",
     noPermission: "Dieses Gespräch ist für Sie nicht offen",
     noPermissionText: "Fragen Sie den Veranstalter, wenn es das sein sollte.",
     nobody: "Noch ist niemand da.",

@@ -1,5 +1,9 @@
-import type { CallEngineName } from "../../../schemas/plain/calls.js";
+import { CALL_ENGINES, CALL_MODULES, type CallEngineName } from "../../../schemas/plain/calls.js";
 import type { Session } from "../session.js";
+
+/** Returns the engine of a module; undefined if the module is not a call. */
+export const engineFor = (type: string): CallEngineName | undefined =>
+  CALL_ENGINES.find((engine) => CALL_MODULES[engine] === type);
 
 /** Returns the engines of the server; undefined if the user may not know them. */
 export async function enginesOf({
