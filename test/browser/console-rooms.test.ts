@@ -4,7 +4,7 @@ import type { Test } from "tap";
 import { until } from "../support/helper.js";
 import { say } from "./furnish.js";
 import { allModules, Site, textsOf, type Visitor } from "./kit.js";
-import t, { nightly } from "./tap.js";
+import t, { nightly, test } from "./tap.js";
 
 const site = await Site.open(t);
 
