@@ -85,7 +85,7 @@ export const webhookMessage = (type: string, data: TSchema) =>
 /** A page of the change feed. */
 export const FeedPage = Type.Object(
   {
-    results: Type.Array(Type.Ref(FeedEntry.$id!)),
+    results: Type.Array(ref<TSchema>(FeedEntry)),
     cursor: Type.String({ description: "To go on after this page." }),
     more: Type.Boolean({ description: "Whether there are later entries now." }),
   },
