@@ -58,3 +58,16 @@ export const ACCESS = {
   makeInRoom: inRoom.replaceAll("200", "201"),
   deleteInRoom: inRoom.replaceAll("200", "204"),
 };
+
+/**
+ * The access to a list and to its things, where each call needs the trait `admin`.
+ * @param list the path of the list.
+ * @param one the path of one thing.
+ */
+export const accessTo = (list: string, one: string) => ({
+  [`GET ${list}`]: ACCESS.read,
+  [`POST ${list}`]: ACCESS.make,
+  [`GET ${one}`]: ACCESS.read,
+  [`PATCH ${one}`]: ACCESS.read,
+  [`DELETE ${one}`]: ACCESS.delete,
+});

@@ -1,4 +1,8 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import t from "tap";
+import type { JsonObject } from "../../../schemas/openapi/openapi-schema.js";
+import { RECORDS } from "../../../schemas/plain/records.js";
 import { rules, worldOf } from "../../support/helper.js";
 import { admin, type Answer } from "../../support/helper.js";
 import { identified } from "../../support/resources.js";
@@ -70,3 +74,59 @@ for (const { life, parameter } of identified) {
     t.match(audit.body, { results: [deleted, { type: `${record}.updated`, subject: data }] });
   });
 }
+
+const root = join(import.meta.dirname, "../../../..");
+const textOf = (path: string) => readFileSync(join(root, path), "utf8");
+
+void t.test("no step of the recipe for a resource is left out", async (t) => {
+  const expect = (isDone: boolean, step: string) =>
+    t.ok(isDone, isDone ? step : `${step} (CONTRIBUTING.md, "A resource")`);
+
+  const app = textOf("app.ts");
+  for (const path of readdirSync(join(root, "routes"), { recursive: true, encoding: "utf8" })) {
+    if (!path.endsWith(".ts") || !textOf(`routes/${path}`).includes("export default")) continue;
+    const isRegistered = app.includes(`./routes/${path.replace(".ts", ".js")}"`);
+    expect(isRegistered, `Register routes/${path} in app.ts.`);
+  }
+  const index = textOf("db/domains/index.ts");
+  for (const name of readdirSync(join(root, "db/domains"))) {
+    if (!name.endsWith(".ts") || !textOf(`db/domains/${name}`).includes(" = domain({")) continue;
+    const isRegistered = index.includes(`./${name.replace(".ts", ".js")}"`);
+    expect(
+      isRegistered,
+      `Add db/domains/${name} to \`domains\` and \`Store\` in db/domains/index.ts.`,
+    );
+  }
+
+  const table = textOf("docs/api.md");
+  const [, conditional = ""] = /^## Conditional requests$(.*?)^## /ms.exec(table) ?? [];
+  const changelog = textOf("CHANGELOG.md");
+  const parameters = new Set(identified.map(({ parameter }) => parameter));
+  for (const record of RECORDS) {
+    expect(
+      parameters.has(`${record}_id`),
+      `Say what tests know of a ${record}, in a file in test/support/resources/.`,
+    );
+    expect(
+      conditional.includes(record),
+      `Name a ${record} under "Conditional requests" in docs/api.md.`,
+    );
+    expect(
+      new RegExp(`\\b${record}`, "i").test(changelog),
+      `Tell of ${record}s under "Unreleased" in CHANGELOG.md.`,
+    );
+  }
+
+  const server = await startServer(t);
+  const { paths } = server.app.openapi() as { paths: Record<string, JsonObject> };
+  for (const [path, methods] of Object.entries(paths)) {
+    if (!path.startsWith("/api/v1/worlds/")) continue;
+    for (const method of Object.keys(methods)) {
+      const row = new RegExp(
+        `^\\| ${method.toUpperCase()} +\\| \`${path.replace(/[{}]/g, "\\$&")}/?\``,
+        "m",
+      );
+      expect(row.test(table), `Add a row for ${method.toUpperCase()} ${path} to docs/api.md.`);
+    }
+  }
+});

@@ -1,7 +1,7 @@
 import type { Author } from "../../../db/contract/author.js";
 import { beside, type Contract, fails } from "../../contract/db/store-contract/setup.js";
 import { ABSENT, type CallKit, type CallTable, type Name } from "../../contract/engines/calls.js";
-import { ACCESS, type Resource } from "../resource.js";
+import { ACCESS, accessTo, type Resource } from "../resource.js";
 import type {
   InvitationRecord,
   InvitationSelection,
@@ -245,11 +245,7 @@ function calls({ pick, chance, whole, text, world, page, from, keepIn }: CallKit
 const invitations: Resource = {
   parameter: "invitation_id",
   access: {
-    [`GET ${LIST}`]: ACCESS.read,
-    [`POST ${LIST}`]: ACCESS.make,
-    [`GET ${ONE}`]: ACCESS.read,
-    [`PATCH ${ONE}`]: ACCESS.read,
-    [`DELETE ${ONE}`]: ACCESS.delete,
+    ...accessTo(LIST, ONE),
     [`POST ${ONE}link/`]: ACCESS.read,
   },
   bodies: {

@@ -1,4 +1,4 @@
-import { ACCESS, type Resource } from "../resource.js";
+import { ACCESS, accessTo, type Resource } from "../resource.js";
 
 const LIST = "/api/v1/worlds/:world_id/speakers/";
 const ONE = `${LIST}:speaker_id/`;
@@ -6,11 +6,7 @@ const ONE = `${LIST}:speaker_id/`;
 const speakers: Resource = {
   parameter: "speaker_id",
   access: {
-    [`GET ${LIST}`]: ACCESS.read,
-    [`POST ${LIST}`]: ACCESS.make,
-    [`GET ${ONE}`]: ACCESS.read,
-    [`PATCH ${ONE}`]: ACCESS.read,
-    [`DELETE ${ONE}`]: ACCESS.delete,
+    ...accessTo(LIST, ONE),
     [`POST ${ONE}merge/`]: ACCESS.read,
   },
   bodies: {

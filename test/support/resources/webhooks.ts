@@ -1,7 +1,7 @@
 import type { Author } from "../../../db/contract/author.js";
 import { type Contract, fails, headOf } from "../../contract/db/store-contract/setup.js";
 import { ABSENT, type CallKit, type CallTable, type Name } from "../../contract/engines/calls.js";
-import { ACCESS, type Resource } from "../resource.js";
+import { ACCESS, accessTo, type Resource } from "../resource.js";
 
 const LIST = "/api/v1/worlds/:world_id/webhooks/";
 const ONE = `${LIST}:webhook_id/`;
@@ -105,11 +105,7 @@ const STATE = { not: "It is what the server keeps for its own work." };
 const webhooks: Resource = {
   parameter: "webhook_id",
   access: {
-    [`GET ${LIST}`]: ACCESS.read,
-    [`POST ${LIST}`]: ACCESS.make,
-    [`GET ${ONE}`]: ACCESS.read,
-    [`PATCH ${ONE}`]: ACCESS.read,
-    [`DELETE ${ONE}`]: ACCESS.delete,
+    ...accessTo(LIST, ONE),
     [`POST ${ONE}test`]: ACCESS.read,
     [`POST ${ONE}redeliver`]: ACCESS.read,
   },
