@@ -159,7 +159,8 @@ export class Stage {
 
   async #logIn(name: User, traits?: readonly string[]): Promise<Client> {
     const client = await this.server.connect(this.world, 0);
-    const [answer, data] = await client.login({ token: this.tokenOf(name, traits) });
+    const token = this.tokenOf(name, traits);
+    const [answer, data] = await client.login({ token, poll_kinds: ["choice", "multi", "words"] });
     if (answer !== "authenticated") {
       throw new Error(`${name} may not log in: ${JSON.stringify(data)}`);
     }
