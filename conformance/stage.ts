@@ -159,8 +159,7 @@ export class Stage {
 
   async #logIn(name: User, traits?: readonly string[]): Promise<Client> {
     const client = await this.server.connect(this.world, 0);
-    const token = this.tokenOf(name, traits);
-    const [answer, data] = await client.login({ token, poll_kinds: ["choice", "multi", "words"] });
+    const [answer, data] = await client.login({ token: this.tokenOf(name, traits) });
     if (answer !== "authenticated") {
       throw new Error(`${name} may not log in: ${JSON.stringify(data)}`);
     }

@@ -157,7 +157,7 @@ export const pollRows: Rows = {
     [["poll.unpinned", "room"]],
     {},
   ),
-  // No connection in the row names the kinds that it shows, so none hears of a poll of words.
+  // No connection of the run names the kinds that it shows, so none hears of a poll of words.
   "poll.answers.hide": managed(
     async (it) => {
       const [id, answer] = await it.cloud();
