@@ -28,9 +28,10 @@ function reachOf(
   return found;
 }
 
-/** Modules that most rooms need immediately, through dynamic imports. */
-const ROOM = [
-  "modules/chat.native/View.svelte",
+/** The module that most rooms need immediately, through a dynamic import. */
+const CHAT = "modules/chat.native/View.svelte";
+/** What rooms with a stage or a poll need in addition. */
+const STAGE = [
   "modules/livestream.native/View.svelte",
   "components/stage/Reactions.svelte",
   "components/stage/ReactButton.svelte",
@@ -41,7 +42,7 @@ const ROOM = [
  * Returns the shared file for a module that a page needs immediately, because many small files
  * would slow down a first visit on a slow connection: `base` for all pages, `event` for the page
  * that invites to the event and the console, `join` for the rest of that page, `visit` for the event
- * behind it, `room` for the event's rooms, `frame` for the rest of the console, `words` for modules that the console shares with setup, and `parts` for
+ * behind it, `room` for its rooms, `stage` for those with a stage or a poll, `frame` for the rest of the console, `words` for modules that the console shares with setup, and `parts` for
  * modules that the event behind that page shares with the console.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
@@ -57,7 +58,8 @@ function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
     return reached("setup/main.ts") ? "words" : "frame";
   }
   if (reached("attend/Visit.svelte")) return isOfConsole ? "parts" : "visit";
-  if (reached(...ROOM)) return isOfConsole ? "parts" : "room";
+  if (reached(CHAT)) return isOfConsole ? "parts" : "room";
+  if (reached(...STAGE)) return isOfConsole ? "parts" : "stage";
   return null;
 }
 

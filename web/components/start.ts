@@ -1,5 +1,5 @@
 import { mount, type Component } from "svelte";
-import type { ConsoleMessages } from "../i18n/console/en.js";
+import type { ConsoleCatalog } from "../i18n/console/en/index.js";
 import { choose, useLanguage } from "../i18n/index.js";
 import { browserShelf } from "../lib/storage.js";
 import { readPage, type PageConfig } from "../lib/page.js";
@@ -15,7 +15,7 @@ export const LANGUAGE = "foyer:language";
  */
 export async function start(
   root: Component<{ page: PageConfig; baseUrl: string }>,
-  english?: ConsoleMessages,
+  english?: ConsoleCatalog,
 ): Promise<void> {
   const page = readPage(document);
   const language = choose([browserShelf().getItem(LANGUAGE), page.locale, ...navigator.languages]);

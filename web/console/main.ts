@@ -1,4 +1,4 @@
-import { en } from "../i18n/console/en.js";
+import { en } from "../i18n/console/en/index.js";
 import { start } from "../components/start.js";
 import App from "./App.svelte";
 

@@ -1,7 +1,7 @@
 import type { Component } from "svelte";
 import type { LiveState } from "../../client/index.js";
 import type { IconName } from "../components/Icon.svelte";
-import { type Key, withLateWords } from "../i18n/index.js";
+import { type Key, withConsoleWords, withLateWords } from "../i18n/index.js";
 import { hasConsole, may, mayAnywhere } from "../lib/rights.js";
 import { seesReports } from "../state/reports.js";
 import Overview from "./overview/Overview.svelte";
@@ -50,7 +50,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "settings",
     group: "Event",
     isFor: (state) => may(state, "world:update"),
-    load: () => import("./world/World.svelte"),
+    load: () => withConsoleWords(["world", "mail"], import("./world/World.svelte")),
   },
   {
     word: "program",
@@ -62,7 +62,8 @@ export const pages: readonly ConsolePage[] = [
     // key follows `room.update`.
     isFor: (state) =>
       may(state, "world:api") && (may(state, "world:update") || mayAnywhere(state, "room:update")),
-    load: () => import("./program/Program.svelte"),
+    load: () =>
+      withConsoleWords(["program", "people", "rooms"], import("./program/Program.svelte")),
   },
   {
     word: "rooms",
@@ -72,7 +73,7 @@ export const pages: readonly ConsolePage[] = [
     group: "Event",
     isFor: (state) =>
       mayAnywhere(state, "room:update", "room:delete") || may(state, "world:rooms.create.stage"),
-    load: () => import("./rooms/Rooms.svelte"),
+    load: () => withConsoleWords(["rooms", "world"], import("./rooms/Rooms.svelte")),
   },
   {
     word: "invite",
@@ -81,7 +82,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "link",
     group: "People",
     isFor: (state) => may(state, "world:api") && may(state, "world:users.invite"),
-    load: () => import("./invite/Invite.svelte"),
+    load: () => withConsoleWords(["invite", "people"], import("./invite/Invite.svelte")),
   },
   {
     word: "roles",
@@ -90,7 +91,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "lock",
     group: "People",
     isFor: (state) => may(state, "world:update"),
-    load: () => import("./roles/Roles.svelte"),
+    load: () => withConsoleWords(["rooms", "world"], import("./roles/Roles.svelte")),
   },
   {
     word: "people",
@@ -99,7 +100,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "people",
     group: "People",
     isFor: (state) => may(state, "world:users.list") || may(state, "world:users.manage"),
-    load: () => import("./people/People.svelte"),
+    load: () => withConsoleWords(["people", "world", "program"], import("./people/People.svelte")),
   },
   {
     word: "reports",
@@ -108,7 +109,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "flag",
     group: "People",
     isFor: seesReports,
-    load: () => withLateWords(import("./reports/Reports.svelte")),
+    load: () => withConsoleWords(["reports"], withLateWords(import("./reports/Reports.svelte"))),
   },
   {
     word: "mail",
@@ -117,7 +118,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "mail",
     group: "People",
     isFor: (state) => hasKeys(state) && may(state, "world:update"),
-    load: () => import("./mail/Mail.svelte"),
+    load: () => withConsoleWords(["mail", "world"], import("./mail/Mail.svelte")),
   },
   {
     word: "announcements",
@@ -126,7 +127,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "megaphone",
     group: "People",
     isFor: (state) => may(state, "world:announce"),
-    load: () => import("./announcements/Announcements.svelte"),
+    load: () => withConsoleWords(["announcements"], import("./announcements/Announcements.svelte")),
   },
   {
     word: "results",
@@ -135,7 +136,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "poll",
     group: "Afterwards",
     isFor: hasFeed,
-    load: () => import("./results/Results.svelte"),
+    load: () => withConsoleWords(["results", "activity"], import("./results/Results.svelte")),
   },
   {
     word: "activity",
@@ -144,7 +145,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "activity",
     group: "Event",
     isFor: (state) => may(state, "world:update") && may(state, "world:api"),
-    load: () => import("./activity/Activity.svelte"),
+    load: () => withConsoleWords(["activity"], import("./activity/Activity.svelte")),
   },
   {
     word: "history",
@@ -153,7 +154,22 @@ export const pages: readonly ConsolePage[] = [
     icon: "clock",
     group: "Afterwards",
     isFor: hasFeed,
-    load: () => import("./history/History.svelte"),
+    load: () =>
+      withConsoleWords(
+        [
+          "history",
+          "people",
+          "mail",
+          "world",
+          "program",
+          "results",
+          "reports",
+          "rooms",
+          "announcements",
+          "webhooks",
+        ],
+        import("./history/History.svelte"),
+      ),
   },
   {
     word: "keys",
@@ -162,7 +178,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "key",
     group: "Advanced",
     isFor: hasKeys,
-    load: () => import("./keys/Keys.svelte"),
+    load: () => withConsoleWords(["world"], import("./keys/Keys.svelte")),
   },
   {
     word: "webhooks",
@@ -171,7 +187,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "hook",
     group: "Advanced",
     isFor: (state) => hasFeed(state) && may(state, "world:update"),
-    load: () => import("./webhooks/Webhooks.svelte"),
+    load: () => withConsoleWords(["webhooks", "history"], import("./webhooks/Webhooks.svelte")),
   },
   {
     word: "providers",
@@ -180,7 +196,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "person",
     group: "Advanced",
     isFor: (state) => hasKeys(state) && may(state, "world:update"),
-    load: () => import("./providers/Providers.svelte"),
+    load: () => withConsoleWords(["providers"], import("./providers/Providers.svelte")),
   },
   {
     word: "json",
@@ -189,7 +205,7 @@ export const pages: readonly ConsolePage[] = [
     icon: "code",
     group: "Advanced",
     isFor: (state) => hasKeys(state) && may(state, "world:update"),
-    load: () => import("./json/Json.svelte"),
+    load: () => withConsoleWords(["world"], import("./json/Json.svelte")),
   },
   {
     word: "account",

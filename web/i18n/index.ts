@@ -1,4 +1,4 @@
-import type { ConsoleMessages } from "./console/en.js";
+import type { ConsoleCatalog, ConsoleMessages, ConsolePart } from "./console/en/index.js";
 import { en, type Messages } from "./en.js";
 import type { LateMessages } from "./late/en.js";
 
@@ -17,7 +17,7 @@ interface Language {
   name: string;
   load: () => Promise<Messages>;
   /** Loads the console's messages. Without this function, the console is in English. */
-  loadConsole?: () => Promise<ConsoleMessages>;
+  loadConsole?: () => Promise<ConsoleCatalog>;
   /** Loads the messages of `late/en.ts`. Without this function, they are in English. */
   loadLate?: () => Promise<LateMessages>;
 }
@@ -34,13 +34,15 @@ export const languages: Record<string, Language> = {
   de: {
     name: "Deutsch",
     load: () => import("./de.js").then(({ de }) => de),
-    loadConsole: () => import("./console/de.js").then(({ de }) => de),
+    loadConsole: () => import("./console/de/index.js").then(({ de }) => de),
     loadLate: () => import("./late/de.js").then(({ de }) => de),
   },
 };
 
 let messages: Messages & Partial<ConsoleMessages & LateMessages> = en;
 let language = "en";
+/** The console's messages, on pages that have them. */
+let catalog: ConsoleCatalog | undefined;
 let plurals = new Intl.PluralRules("en");
 
 /** Returns the code of the current language. */
@@ -78,12 +80,26 @@ export const choose = (preferred: readonly (string | null)[]): string =>
  * @param english the console's English messages, if the page needs them; used if the language has
  * no translation of the console.
  */
-export async function useLanguage(code: string, english?: ConsoleMessages): Promise<void> {
+export async function useLanguage(code: string, english?: ConsoleCatalog): Promise<void> {
   const { load, loadConsole } = languages[code]!;
-  const parts = await Promise.all([load(), english && (loadConsole?.() ?? english)]);
-  messages = { ...parts[0], ...parts[1] };
+  const [event, console] = await Promise.all([load(), english && (loadConsole?.() ?? english)]);
+  catalog = console;
+  messages = { ...event, ...console?.frame };
   language = code;
   plurals = new Intl.PluralRules(code);
+}
+
+/** Waits for a page of the console and its messages, which must load before it renders. */
+export async function withConsoleWords<Part>(
+  names: readonly ConsolePart[],
+  part: Promise<Part>,
+): Promise<Part> {
+  const [loaded, ...words] = await Promise.all([
+    part,
+    ...names.map((name) => catalog?.pages[name]()),
+  ]);
+  for (const it of words) messages = { ...messages, ...it };
+  return loaded;
 }
 
 /** Waits for a part of the pages and the messages of `late/en.ts`, which must load before it renders. */

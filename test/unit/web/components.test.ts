@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { parse } from "svelte/compiler";
 import t from "tap";
 import { en as englishLate } from "../../../web/i18n/late/en.js";
-import { en as englishConsole } from "../../../web/i18n/console/en.js";
+import { en as englishConsole } from "../../../web/i18n/console/en/index.js";
 import { languages } from "../../../web/i18n/index.js";
 import { agoText, isoOf, localInput } from "../../../web/lib/times.js";
 import { isSame } from "../../../web/state/room-editor.js";
@@ -94,7 +94,11 @@ async function textsOf(code: string): Promise<Map<string, string>> {
     }
   };
   add(await load(), "");
-  add((await loadConsole?.()) ?? englishConsole, "");
+  const { frame, pages } = (await loadConsole?.()) ?? englishConsole;
+  const parts = Object.values<() => Promise<object>>(pages);
+  for (const words of [frame, ...(await Promise.all(parts.map((load) => load())))]) {
+    add(words, "");
+  }
   add((await loadLate?.()) ?? englishLate, "");
   return found;
 }
@@ -124,6 +128,70 @@ void t.test("every language says what English says", async (t) => {
       if (base === path) continue;
       for (const form of forms) t.ok(texts.has(`${base}.${form}`), path);
     }
+  }
+});
+
+/** Returns a file of the pages with all files that it imports, directly or indirectly. */
+function reachOf(path: string, isApart: (path: string) => boolean, found = new Set<string>()) {
+  if (found.has(path) || isApart(path)) return found;
+  found.add(path);
+  const source = readFileSync(join(web, path), "utf8");
+  for (const [, type, name] of source.matchAll(
+    /(?:(import|export) type )?[^;"]*?(?:from|import\()\s*"(\.[^"]+)"/g,
+  )) {
+    if (type !== undefined) continue;
+    const next = join(path, "..", name!);
+    const file = [next, next.replace(/\.js$/, ".ts")].find((it) => existsSync(join(web, it)));
+    if (file !== undefined) reachOf(file, isApart, found);
+  }
+  return found;
+}
+
+void t.test("each page of the console loads the words that it shows", async (t) => {
+  const { frame, pages } = englishConsole;
+  /** The part that has a message; undefined if it comes with the console, or is none of its messages. */
+  const partOf = new Map<string, string>();
+  for (const [part, load] of Object.entries(pages)) {
+    for (const [section, messages] of Object.entries(await load())) {
+      for (const name of Object.keys(messages as object)) partOf.set(`${section}.${name}`, part);
+      partOf.set(section, part);
+    }
+  }
+  const needs = (paths: Iterable<string>) => {
+    const found = new Map<string, string>();
+    for (const path of paths) {
+      const source = readFileSync(join(web, path), "utf8");
+      for (const [, key, section] of source.matchAll(/["`](?:(\w+\.\w+)["`]|(\w+)\.\w*\$\{)/g)) {
+        const part = partOf.get((key ?? section)!);
+        if (part !== undefined) found.set(part, `${key ?? section} in ${path}`);
+      }
+    }
+    return found;
+  };
+  const loaded = [
+    ...readFileSync(join(web, "console/pages.ts"), "utf8").matchAll(
+      /(?:withConsoleWords\(\s*\[([^\]]*)\],\s*)?(?:withLateWords\(\s*)?import\("\.\/([^"]+)"/g,
+    ),
+  ].map(([, names = "", path]) => ({
+    names: [...names.matchAll(/\w+/g)].map(String),
+    path: `console/${path}`,
+  }));
+  t.ok(loaded.length > 15);
+  t.ok(Object.keys(frame).length > 3);
+  const isApart = (path: string) =>
+    /^(?:\.\.|i18n|attend)/.test(path) || loaded.some((it) => it.path === path);
+  for (const entry of ["console/main.ts", "setup/main.ts"]) {
+    t.same([...needs(reachOf(entry, isApart))], [], entry);
+  }
+  for (const { names, path } of loaded) {
+    const found = needs(reachOf(path, (it) => it !== path && isApart(it)));
+    const missing = [...found].filter(([part]) => !names.includes(part));
+    t.same(missing, [], path);
+    t.same(
+      names.filter((name) => !found.has(name)),
+      [],
+      `${path} loads no more`,
+    );
   }
 });
 

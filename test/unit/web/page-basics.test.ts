@@ -3,7 +3,7 @@ import { marked } from "marked";
 import { get } from "svelte/store";
 import t from "tap";
 import ICAL from "ical.js";
-import { en as english } from "../../../web/i18n/console/en.js";
+import { en as english } from "../../../web/i18n/console/en/index.js";
 import { choose, t as say, useLanguage } from "../../../web/i18n/index.js";
 import { mediaAddress, webAddress } from "../../../web/lib/addresses.js";
 import { calendarOf } from "../../../web/lib/calendar.js";

@@ -1,49 +1,10 @@
 import type { components } from "../../../client/api.js";
 import { currentLocale, type Key, t } from "../../i18n/index.js";
 import { timeText } from "../../lib/times.js";
+import { type FieldNames, fieldName } from "../parts/field-name.js";
+import { sessionFields } from "../program/fields.js";
 import { titleOf } from "../roles/groups.js";
-
-// The labels of a record's fields, in forms and in the history.
-
-type Names = Readonly<Record<string, Key>>;
-
-export const worldFields: Names = {
-  title: "world.title",
-  domain: "world.domain",
-  "config.locale": "world.locale",
-  "config.timezone": "world.timezone",
-  "config.connection_limit": "world.limit",
-  "config.theme": "world.theme",
-  "config.links": "world.links",
-  "config.mail": "console.mail",
-  "config.contact": "mail.contact",
-  "config.profile_fields": "world.profileFields",
-  "config.iframe_blockers": "world.frames",
-  "config.trait_badges_map": "world.badges",
-};
-
-export const sessionFields: Names = {
-  title: "cprogram.title",
-  subtitle: "cprogram.subtitle",
-  starts_at: "cprogram.start",
-  ends_at: "cprogram.end",
-  room_id: "program.room",
-  speaker_ids: "program.speakers",
-  track: "program.track",
-  kind: "program.kind",
-  language: "program.language",
-  tags: "program.tags",
-  abstract: "cprogram.abstract",
-  description: "cprogram.description",
-  links: "program.links",
-  stream: "cprogram.stream",
-  recording: "program.recording",
-  state: "cprogram.state",
-};
-
-/** Returns a field's label, or the field itself if it has none. */
-export const fieldName = (names: Names, field: string): string =>
-  Object.hasOwn(names, field) ? t(names[field]!) : field.replace(/^config\./, "");
+import { worldFields } from "../world/fields.js";
 
 type Change = components["schemas"]["AuditEntry"]["changes"][number];
 
@@ -55,7 +16,7 @@ export interface Changed {
 }
 
 /** Field labels, by the prefixes of entry types. */
-const fields: Readonly<Record<string, Readonly<Record<string, Key>>>> = {
+const fields: Readonly<Record<string, FieldNames>> = {
   world: {
     ...worldFields,
     "config.roles": "console.roles",

@@ -1,0 +1,47 @@
+import type { ConsolePages } from "../en/index.js";
+
+export const words: ConsolePages["providers"] = {
+  providers: {
+    lead: "Wer schon woanders ein Konto hat, meldet sich damit an, über OpenID Connect.",
+    manual: "Mehr dazu",
+    new: "Neuer Anbieter",
+    edit: "Anbieter bearbeiten",
+    add: "Anbieter hinzufügen",
+    none: "Keine Anbieter",
+    noneText: "Alle treten über einen Link oder mit einem Namen bei.",
+    name: "Name",
+    nameHint: "Auf der Schaltfläche steht: Mit {name} anmelden",
+    issuer: "Aussteller",
+    issuerHint: "Die Adresse des Anbieters, wie sie in seinem Discovery-Dokument steht.",
+    client: "Client-ID",
+    secret: "Client-Geheimnis",
+    secretHint: "Leer bei einem öffentlichen Client.",
+    id: "ID in der Adresse",
+    callback: "Redirect-URI",
+    callbackText: "Tragen Sie diese Redirect-URI beim Anbieter ein:",
+    copyCallback: "Redirect-URI von {name} kopieren",
+    always: "Merkmale für alle",
+    alwaysHint: "Durch Kommas getrennt. Sie bestimmen, welche Rollen die Personen haben.",
+    claim: "Merkmale nach dem Claim",
+    hours: "Angemeldet für (Stunden)",
+    try: "Ausprobieren",
+    editNamed: "{name} bearbeiten",
+    removeNamed: "{name} entfernen",
+    removeTitle: "{name} entfernen?",
+    removeText:
+      "Dort kann sich niemand mehr anmelden. Wer angemeldet ist, bleibt es bis zum Ende der Sitzung.",
+    changed: "Bitte noch einmal.",
+    issuers: "Tokens anderer Aussteller",
+    issuersText:
+      "Tokens, die diese Server signieren, gelten hier. Sie stehen, wie Merkmale nach Claims, in JWT_issuers und oidc der Konfiguration.",
+    toJson: "Als JSON ändern",
+    noIssuers: "Keine",
+    keys: "Öffentliche Schlüssel",
+    ownKeys: {
+      one: "{n} Schlüssel in der Konfiguration",
+      other: "{n} Schlüssel in der Konfiguration",
+    },
+    trusted: "Vertrauenswürdig",
+    trustedText: "Seine Personen sind dieselben wie die der eigenen Schlüssel der Veranstaltung.",
+  },
+};

@@ -1,0 +1,26 @@
+export const words = {
+  activity: {
+    title: "Activity",
+    connections: "Connections",
+    people: { one: "{n} person", other: "{n} people" },
+    messages: "Messages per second",
+    slowReaders: "Slow connections closed per second",
+    overdueErasure:
+      "What was deleted on {time} is still in the server’s database files. The server’s log says why.",
+    slowTotal: { one: "{n} since {time}", other: "{n} since {time}" },
+    audience: "Rooms by audience",
+    nobody: "Nobody is in a room",
+    nobodyText: "Rooms with people in them appear here.",
+    viewers: { one: "{n} person", other: "{n} people" },
+    unknownRoom: "A room you can’t see",
+    span: "The last 5 minutes",
+    between: "from {least} to {most}",
+    time: "Time",
+    value: "Value",
+    unknown: "unknown",
+    noData: "Waiting for data…",
+    denied: "Your link doesn’t let you see this.",
+    offline: "The server isn’t answering. Trying again…",
+    restarted: "Counting began {time}.",
+  },
+};

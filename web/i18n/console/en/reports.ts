@@ -1,0 +1,53 @@
+export const words = {
+  reports: {
+    lead: "What people reported to the moderators, as it was then. Nobody learns who reported them.",
+    show: "Show",
+    open: "Open",
+    all: "All",
+    room: "Room",
+    allRooms: "All rooms",
+    none: "No open reports",
+    never: "No reports",
+    noneText: "People report messages, questions and each other from the menu of each.",
+    more: "Show more",
+    message: "Message",
+    question: "Question",
+    user: "Person",
+    by: "by {name}",
+    direct: "Direct message",
+    count: { one: "Reported by {n} person", other: "Reported by {n} people" },
+    moreOf: { one: "And {n} more.", other: "And {n} more." },
+    erased: "A person whose data was erased",
+    gone: "It was deleted since then.",
+    dismiss: "It is fine",
+    deletedTitle: "Delete it?",
+    deletedText: "It disappears for everyone. All reports of it are closed.",
+    silencedTitle: "Silence {name}?",
+    silencedText:
+      "They can still read, but no longer write, react, vote or ask, until you end it under People. All reports of this are closed.",
+    bannedTitle: "Ban {name}?",
+    bannedText:
+      "They are removed now, and can’t come back as this person. All reports of this are closed.",
+    state_open: "Open",
+    state_dismissed: "It is fine",
+    state_deleted: "Deleted",
+    state_silenced: "Silenced",
+    state_banned: "Banned",
+    resolvedBy: "by {name}",
+    words: "Blocked words",
+    wordsText:
+      "In the chat, in questions, in names and in answers to polls. Moderators may write them in the chat and in questions.",
+    wordsField: "Words, one per line",
+    wordsHint:
+      "Whole words, in any case and spelling of letters. An asterisk stands for any letters: “spam*” also blocks “spammer”.",
+    wordsThen: "Whoever writes one of them",
+    words_hold: "waits for a moderator",
+    words_holdText:
+      "Messages and questions wait in the host view until a moderator decides. Names and answers to polls are refused.",
+    words_refuse: "is asked to write something else",
+    words_refuseText: "The message is refused, without naming the word.",
+    badWord:
+      "“{word}” can’t be blocked: words have 2 to 64 characters, and at least one letter or digit.",
+    tooManyWords: "These are {n} words; {most} are possible.",
+  },
+};
