@@ -79,7 +79,7 @@ async function createPoll(visitor: Visitor, ...options: string[]) {
     if (i > 1) await dialog.getByRole("button", { name: "Add option" }).click();
     await field(`Option ${i + 1}`).fill(option);
   }
-  await dialog.getByRole("button", { name: "Create" }).click();
+  await dialog.getByRole("button", { name: "Save as draft" }).click();
 }
 
 test("a poll goes from draft to closed", async (t) => {
@@ -223,9 +223,8 @@ test("a host runs a room, and puts things on screens", async (t) => {
   await mona.field("Question").last().fill("Tea or coffee?");
   await mona.field("Option 1").fill("Tea");
   await mona.field("Option 2").fill("Coffee");
-  await mona.dialog().getByRole("button", { name: "Create" }).click();
+  await mona.dialog().getByRole("button", { name: "Open now" }).click();
   const polls = mona.page.getByRole("region", { name: "Polls" });
-  await polls.getByRole("button", { name: "Open", exact: true }).click();
   await polls.getByRole("button", { name: "Close", exact: true }).waitFor();
   t.same(await mona.faults(), [], "host");
 
@@ -261,7 +260,7 @@ test("a host runs a room, and puts things on screens", async (t) => {
   const [poll] = await talk.call("poll.list", { room: stage });
   const { id, options } = poll!;
   await talk.call("poll.vote", { room: stage, id, options: [options[0]!.id] });
-  await polled.page.getByText("100%", { exact: true }).waitFor();
+  await polled.page.getByRole("cell", { name: "100%" }).waitFor();
   t.ok((await typeOf(polled, ".body li")) >= 32);
   t.same(await polled.faults(), [], "screen-poll");
 

@@ -128,6 +128,16 @@ export const isUnsure = (error: unknown): boolean =>
  */
 export function votingIn(session: Session, polls: Polls) {
   const wishes = new Intents<PollVote>();
+  /**
+   * Whether a vote counts although it is refused: it is sent again if its response was lost, and by
+   * then its quiz may have ended.
+   */
+  async function isCounted(id: string, { options }: PollVote): Promise<boolean> {
+    if (!options || options.length === 0) return false;
+    const listed = await session.live.call("poll.list", { room: polls.room }).catch(() => []);
+    const counted = listed.find((poll) => poll.id === id)?.answers ?? [];
+    return counted.join() === options.join();
+  }
   return {
     wishes,
     /** @returns whether the server accepted the vote. */
@@ -136,7 +146,10 @@ export function votingIn(session: Session, polls: Polls) {
         await wishes.want(id, vote, () => polls.vote(id, vote));
         return true;
       } catch (error) {
-        session.notices.error(t("common.failed", { reason: messageOf(error) }));
+        if (codeOf(error) === "poll.vote" && (await isCounted(id, vote))) return true;
+        session.notices.error(
+          isUnsure(error) ? t("polls.unsure") : t("common.failed", { reason: messageOf(error) }),
+        );
         return false;
       }
     },
