@@ -26,7 +26,7 @@ import {
   wordOf,
 } from "./schemas/plain/config/variables.js";
 
-/** An environment variable. */
+/** A configuration variable, which is set in the environment. */
 export interface Variable<T = unknown> {
   /** The default, as written in the environment; empty if there is no default. */
   fallback: string;
@@ -48,7 +48,7 @@ const optional = <T>(means: string, read: VariableReader<T>) =>
 const count = whole(1);
 
 /**
- * All variables. A new variable must be added here, to `Config` and `loadConfig` below, and to the
+ * All configuration variables with their defaults. A new variable must be added here, to `Config` and `loadConfig` below, and to the
  * table in docs/configure.md. A test compares these lists.
  */
 export const variables = {

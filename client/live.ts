@@ -11,7 +11,7 @@ import {
 } from "./live/client.js";
 import { type Connection, Link, type Settle } from "./live/connection.js";
 import { Program } from "./live/program.js";
-import { type Polls, type Questions, RoomLists } from "./live/room-lists.js";
+import { type Polls, type Questions, ItemLists } from "./live/item-lists.js";
 import { roomOf, Rooms } from "./live/rooms.js";
 import { firstState, type LiveState, nextState, stateAfter } from "./live/state.js";
 export type { Channel, HistoryOptions } from "./live/channel.js";
@@ -23,9 +23,9 @@ export type { JoinOptions } from "./live/subscription.js";
 export type { CallOptions, LiveOptions } from "./live/client.js";
 export type { Message, Outbox, SendOptions, WaitingMessage } from "./live/outbox.js";
 export type { PollVote } from "./live/item-kind.js";
-export type { PollChanges, PollDraft, Polls } from "./live/room-lists.js";
+export type { PollChanges, PollDraft, Polls } from "./live/item-lists.js";
 export type { Program, ProgramState, SentSession, SentSpeaker, Stage } from "./live/program.js";
-export type { QuestionChanges, Questions } from "./live/room-lists.js";
+export type { QuestionChanges, Questions } from "./live/item-lists.js";
 export type { Socket, SocketClass } from "./live/client.js";
 export type { LiveState } from "./live/state.js";
 export type {
@@ -64,7 +64,7 @@ export class Live {
   readonly #listeners: Listeners;
   readonly #channels: Channels;
   readonly #rooms: Rooms;
-  readonly #lists: RoomLists;
+  readonly #lists: ItemLists;
   readonly #program: Program;
   #state: LiveState | undefined;
   /** The reason why the client will never reconnect. */
@@ -88,7 +88,7 @@ export class Live {
       (name, room) => this.#execute(name, JSON.stringify({ room })),
     );
     this.#channels = new Channels(this, report);
-    this.#lists = new RoomLists(this, this.#rooms);
+    this.#lists = new ItemLists(this, this.#rooms);
     this.#program = new Program(this);
     void this.#link.connect();
   }

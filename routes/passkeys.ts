@@ -1,7 +1,7 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { InvitationStanding } from "../db/contract/invitation-store.js";
-import { CHALLENGE_MS, type Passkey as StoredPasskey } from "../db/contract/passkey-store.js";
+import { CHALLENGE_MS, type StoredPasskey } from "../db/contract/passkey-store.js";
 import { type Store, StoreError, type UserRecord } from "../db/contract/store.js";
 import { endOf } from "../db/rules/invitation-rows.js";
 import { issuersOf } from "../db/rules/world-rows.js";

@@ -1,7 +1,7 @@
 import type { SentProgram } from "../../schemas/live/index.js";
 import { nowAndNext } from "../../schemas/plain/program.js";
 import { type CallOptions, type Client, type LiveError, persist } from "./client.js";
-import { Latest } from "./room-list.js";
+import { Latest } from "./item-list.js";
 
 /** A session as the user sees it. */
 export type SentSession = NonNullable<SentProgram["sessions"]>[number];

@@ -112,7 +112,7 @@ export interface SlowMode {
 }
 
 /** A message in a room that waits for a moderator. Nothing else in the store knows its id. */
-export interface HeldMessage {
+export interface HeldRecord {
   readonly id: string;
   readonly channel: string;
   readonly sender: string;
@@ -221,7 +221,7 @@ export interface ChatStore {
     draft: MessageInput,
     at: number,
     by?: Author,
-  ): Promise<HeldMessage>;
+  ): Promise<HeldRecord>;
   /**
    * Returns the messages in a room that wait, the longest waiting first, and how many there are.
    * @param sender whose messages; null for all.
@@ -231,8 +231,8 @@ export interface ChatStore {
     channel: string,
     sender: string | null,
     limit: number,
-  ): Promise<{ count: number; messages: HeldMessage[] }>;
-  heldMessage(worldId: string, channel: string, id: string): Promise<HeldMessage | undefined>;
+  ): Promise<{ count: number; messages: HeldRecord[] }>;
+  heldMessage(worldId: string, channel: string, id: string): Promise<HeldRecord | undefined>;
   /**
    * Sends a message that waits, as if its author sent it now.
    * @param mentioned as in {@link MessageInput}, as `notifiesAll`.

@@ -52,7 +52,7 @@ export interface Mail extends Omit<MailDraft, "invitation" | "recipient"> {
 }
 
 /** What became of a mail, for the host who sent it. */
-export interface MailReport {
+export interface MailProgress {
   readonly state: MailState;
   /** The time of the last change, in milliseconds since 1970. */
   readonly at: number;

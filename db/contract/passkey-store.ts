@@ -1,5 +1,5 @@
 /** A public key by which a person signs in (WebAuthn). The private key stays in the person's device. */
-export interface Passkey {
+export interface StoredPasskey {
   /** The id of the credential, in base64url. */
   readonly id: string;
   /** The id of the user. */

@@ -577,7 +577,7 @@ export interface UserStore {
   /** Replaces the named fields. @throws {StoreError} `absent`, including when the user is erased. */
   update(worldId: string, id: string, changes: UserUpdate, by?: Author): Promise<UserRecord>;
   /**
-   * Sets a user's moderation state. A user who is kept out and is silenced stays out. Reactivating
+   * Sets a user's moderation state: bans, silences, or reactivates the user. A user who is kept out and is silenced stays out. Reactivating
    * a user also readmits the network that the user's ban kept out.
    * @throws {StoreError} `absent`, including when the user is erased.
    */

@@ -8,7 +8,7 @@ import {
   type MailDraft,
   type MailKind,
   type MailOutcome,
-  type MailReport,
+  type MailProgress,
   type RedeemedCode,
   REQUEST_LIMITS,
   REQUEST_WINDOW_MS,
@@ -130,15 +130,15 @@ const reads = (sql: Reading) => ({
   async reports(
     world: string,
     invitations: readonly string[],
-  ): Promise<ReadonlyMap<string, MailReport>> {
+  ): Promise<ReadonlyMap<string, MailProgress>> {
     if (invitations.length === 0) return new Map();
-    const rows = await sql.all<MailReport & { invitation: string }>(LATEST, [world, invitations]);
+    const rows = await sql.all<MailProgress & { invitation: string }>(LATEST, [world, invitations]);
     return new Map(rows.map(({ invitation, ...report }) => [invitation, report]));
   },
 
   /** Returns what became of the mail for an act. */
-  reportOf: (world: string, act: string): Promise<MailReport | undefined> =>
-    sql.one<MailReport>(REPORT, [world, act]),
+  reportOf: (world: string, act: string): Promise<MailProgress | undefined> =>
+    sql.one<MailProgress>(REPORT, [world, act]),
 
   /** Returns how many mails to people wait, and how many failed. */
   async counts(world: string): Promise<MailCounts> {

@@ -1,7 +1,7 @@
 import {
   CHALLENGE_MS,
   MAX_PASSKEYS,
-  type Passkey,
+  type StoredPasskey,
   type PasskeyUse,
 } from "../contract/passkey-store.js";
 import { StoreError } from "../contract/store.js";
@@ -27,22 +27,22 @@ const USE = `UPDATE passkeys SET counter = $3, used = $4 WHERE world_id = $1 AND
   AND (counter < $3 OR (counter = 0 AND $3 = 0))`;
 const REMOVE = "DELETE FROM passkeys WHERE world_id = $1 AND user_id = $2 AND id = $3";
 
-type Row = Omit<Passkey, "transports"> & { readonly transports: string };
+type Row = Omit<StoredPasskey, "transports"> & { readonly transports: string };
 
-const passkeyIn = ({ transports, ...row }: Row): Passkey => ({
+const passkeyIn = ({ transports, ...row }: Row): StoredPasskey => ({
   ...row,
   transports: JSON.parse(transports) as string[],
 });
 
 const reads = (sql: Reading) => ({
   /** Returns the passkey with a credential's id. */
-  async get(world: string, id: string): Promise<Passkey | undefined> {
+  async get(world: string, id: string): Promise<StoredPasskey | undefined> {
     const row = await sql.one<Row>(GET, [world, id]);
     return row && passkeyIn(row);
   },
 
   /** Returns a user's passkeys, the oldest first. */
-  async of(world: string, user: string): Promise<Passkey[]> {
+  async of(world: string, user: string): Promise<StoredPasskey[]> {
     return (await sql.all<Row>(OF_USER, [world, user])).map(passkeyIn);
   },
 
@@ -69,7 +69,7 @@ const writes = (sql: Sql, log: DomainLog) => {
      * before, `taken` if the world has the passkey, or `quota` (`passkeys`) above
      * {@link MAX_PASSKEYS}.
      */
-    async add(world: string, passkey: Passkey, challenge: string): Promise<void> {
+    async add(world: string, passkey: StoredPasskey, challenge: string): Promise<void> {
       const { user, created } = passkey;
       if (!(await sql.one(HAS_USER, [world, user]))) throw absent("user");
       await claim(world, challenge, created);

@@ -7,7 +7,7 @@ import type {
   InvitationStanding,
   InvitationTokenKind,
 } from "../contract/invitation-store.js";
-import type { MailReport } from "../contract/mail-store.js";
+import type { MailProgress } from "../contract/mail-store.js";
 import { foldCase } from "../../schemas/plain/folding.js";
 
 // Decides whether a token that names an invitation is valid. The `jti` of such a token is the
@@ -79,7 +79,7 @@ const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOStri
 export function shownInvitation(
   { ends, expires_at, ...it }: InvitationRecord,
   { config }: World,
-  report: MailReport | undefined,
+  report: MailProgress | undefined,
 ): Invitation {
   const end = endOf({ ends, expires_at }, config);
   const state =

@@ -1,6 +1,8 @@
 import { UserConnectionCounts } from "./hub.js";
 import type { Content, Names, SharedUser, Snapshot, Snapshots } from "./snapshots.js";
 
+// Who is where, in all processes. Who may see it is decided by `maySeeViewers` in live/rules/rights.ts.
+
 /**
  * A process sends the ids of its users in a world to other processes only up to this number of
  * users. If there are more users, only their number is sent. Ids are sent again once the number has

@@ -7,8 +7,8 @@ import type { LiveProblem } from "../../schemas/live/index.js";
 import type { ClosedPhase } from "../../schemas/plain/access.js";
 import { lengthOf } from "../../schemas/plain/texts.js";
 
-/** Messages sent along with error codes. A code that is not listed has no message. */
-const TEXTS: Readonly<Partial<Record<LiveErrorCode, string>>> = {
+/** The error messages sent along with error codes. A code that is not listed has no message. */
+const ERROR_TEXTS: Readonly<Partial<Record<LiveErrorCode, string>>> = {
   "world.unknown_world": "Unknown world ID",
   "protocol.invalid_payload": "Invalid data.",
   "protocol.rate_limited": "Too many commands. Slow down.",
@@ -75,7 +75,7 @@ export class LiveError extends Stackless {
    */
   constructor(
     readonly code: LiveErrorCode | UnsupportedCode,
-    message: string = TEXTS[code as LiveErrorCode] ?? "",
+    message: string = ERROR_TEXTS[code as LiveErrorCode] ?? "",
     readonly details?: Faults,
     /** After how many seconds the command may succeed, if that is known. */
     readonly retryAfter?: number,

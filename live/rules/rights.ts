@@ -98,7 +98,7 @@ export const mayInRoom = (
     : grants(key, who.traits, rules, room.permission_config);
 };
 
-/** Whether a user may see who else is in a room. */
+/** Whether a user may see the presence of others in a room: who is there, and who comes and goes. */
 export const maySeeViewers = (
   who: Bearer,
   world: Pick<World, "permission_config">,

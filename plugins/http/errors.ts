@@ -22,7 +22,7 @@ const codes: Record<number, ProblemCode> = {
 };
 
 /**
- * Builds the body of an error response.
+ * Builds the body of an error response. The error text is given where the request is refused.
  * @param code machine-readable; defaults to the code for the status.
  */
 export const problemOf = (

@@ -17,8 +17,8 @@ import { pageOfRole } from "../../schemas/plain/invitations.js";
 import { linkTo, loginLink, stopLink } from "../../schemas/plain/links.js";
 import { mailWishesOf } from "../../schemas/plain/mail.js";
 import type { World } from "../../schemas/worlds.js";
-import { compose, startOf } from "./message.js";
-import { retryAt } from "./retries.js";
+import { compose, startOf } from "./mail-message.js";
+import { retryAt } from "./mail-retries.js";
 import { bytesOf, type Letter, transmit, type Transmission } from "./smtp.js";
 
 /** Interval between checks of the queue, in milliseconds. */

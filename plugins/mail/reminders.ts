@@ -6,7 +6,7 @@ import { mailWishesOf } from "../../schemas/plain/mail.js";
 import type { World } from "../../schemas/worlds.js";
 import { dayOf, zoneOr } from "../../web/lib/zones.js";
 import { eventPreview } from "../web/preview.js";
-import { startOf } from "./message.js";
+import { startOf } from "./mail-message.js";
 
 const HOUR = 3_600_000;
 

@@ -6,7 +6,11 @@ import type {
   PublicKeyCredentialRequestOptionsJSON,
   RegistrationResponseJSON,
 } from "@simplewebauthn/server";
-import { CHALLENGE_MS, type Passkey, type PasskeyUse } from "../../db/contract/passkey-store.js";
+import {
+  CHALLENGE_MS,
+  type StoredPasskey,
+  type PasskeyUse,
+} from "../../db/contract/passkey-store.js";
 
 // The two ceremonies of WebAuthn, on top of the library: adding a passkey, and signing in with one.
 
@@ -53,7 +57,7 @@ export async function registrationOptions(
   { host }: Site,
   event: string,
   { id, name }: Owner,
-  present: readonly Passkey[],
+  present: readonly StoredPasskey[],
 ): Promise<PublicKeyCredentialCreationOptionsJSON> {
   const { generateRegistrationOptions } = await import("@simplewebauthn/server");
   return generateRegistrationOptions({
@@ -83,8 +87,8 @@ export async function loginOptions({ host }: Site): Promise<PublicKeyCredentialR
   });
 }
 
-/** The part of a {@link Passkey} that an authenticator determines. */
-export type NewCredential = Pick<Passkey, "id" | "publicKey" | "counter" | "transports">;
+/** The part of a {@link StoredPasskey} that an authenticator determines. */
+export type NewCredential = Pick<StoredPasskey, "id" | "publicKey" | "counter" | "transports">;
 
 /** Known transports; a browser may report others. */
 const TRANSPORTS = ["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"];
@@ -131,7 +135,7 @@ export async function verifyLogin(
   { host, origin }: Site,
   challenge: string,
   response: unknown,
-  { id, publicKey, counter, user }: Passkey,
+  { id, publicKey, counter, user }: StoredPasskey,
 ): Promise<Omit<PasskeyUse, "at"> | undefined> {
   const { verifyAuthenticationResponse } = await import("@simplewebauthn/server");
   const given = response as AuthenticationResponseJSON;

@@ -4,7 +4,7 @@ import { type TypeFilter, typeFilter } from "../../schemas/plain/feed.js";
 import type { FeedItem } from "../feed/feed-items.js";
 import { type Outbound, OutboundError } from "../outbound/outbound.js";
 import { signed, type WebhookMessage } from "./message.js";
-import { shouldDisable, retryDelay } from "./retries.js";
+import { shouldDisable, retryDelay } from "./webhook-retries.js";
 import type { Source } from "./source.js";
 
 /** Maximum rate at which a process starts requests. Every request takes time from attendees' requests. */

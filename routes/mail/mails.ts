@@ -2,7 +2,7 @@ import { createHmac, randomUUID } from "node:crypto";
 import { setTimeout as delay } from "node:timers/promises";
 import type { FastifyPluginAsync, FastifyRequest } from "fastify";
 import type { InvitationRecord } from "../../db/contract/invitation-store.js";
-import type { MailReport } from "../../db/contract/mail-store.js";
+import type { MailProgress } from "../../db/contract/mail-store.js";
 import { StoreError } from "../../db/contract/store.js";
 import { stands } from "../../db/rules/invitation-rows.js";
 import { invitationPages, queueInvitations, signInvitation } from "../../db/world-management.js";
@@ -21,7 +21,7 @@ import {
   LinkRequested,
   LoginCode,
   MailedLogin,
-  MailReport as MailReportSchema,
+  MailReport,
   MailStatus,
   QueuedMails,
   TestMail,
@@ -88,7 +88,7 @@ function networkIn({ server, raw }: FastifyRequest): string {
   return networkOf(address) ?? "here";
 }
 
-const shown = ({ state, at, error }: MailReport) => ({
+const shown = ({ state, at, error }: MailProgress) => ({
   state,
   at: new Date(at).toISOString(),
   error,
@@ -120,7 +120,7 @@ const sendTest = endpoint(
     tags: ["users"],
     params: WorldParams,
     body: ref(TestMail),
-    response: { 200: ref(MailReportSchema) },
+    response: { 200: ref(MailReport) },
   },
   async (request) => {
     const { server, params, body } = request;

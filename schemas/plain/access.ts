@@ -76,7 +76,7 @@ export interface GuardedWorld {
 }
 
 /** A person at the door. */
-export interface Visitor {
+export interface Entrant {
   readonly traits: ReadonlySet<string>;
   /** Whether the person has a link of their own. Guests, anonymous links and screens have none. */
   readonly isInvited: boolean;
@@ -94,7 +94,7 @@ const SPEAKER = "speaker";
  */
 export function closedFor(
   world: GuardedWorld,
-  { traits, isInvited, isSpeaker }: Visitor,
+  { traits, isInvited, isSpeaker }: Entrant,
   now: number,
 ): ClosedPhase | undefined {
   const phase = phaseOf(world.config, now);

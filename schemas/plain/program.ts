@@ -52,7 +52,7 @@ export interface Scheduled {
 export const MAX_HELD = 12 * 60 * 60 * 1000;
 
 /** The current and next session in a room. */
-export interface OnStage<S> {
+export interface NowAndNext<S> {
   /** The current session; undefined between sessions. */
   readonly now: S | undefined;
   /**
@@ -86,7 +86,10 @@ const timed = <S extends Scheduled>(session: S): Timed<S>[] => {
  * @param sessions the sessions of one room, in program order.
  * @param now in milliseconds since 1970, on the server's clock.
  */
-export function nowAndNext<S extends Scheduled>(sessions: readonly S[], now: number): OnStage<S> {
+export function nowAndNext<S extends Scheduled>(
+  sessions: readonly S[],
+  now: number,
+): NowAndNext<S> {
   const all = sessions.flatMap(timed);
   let on: Timed<S> | undefined;
   for (const one of all) {

@@ -131,7 +131,7 @@ export async function until(condition: () => boolean | Promise<boolean>): Promis
  */
 export const SOON = 100;
 
-export async function timed(work: () => Promise<unknown>): Promise<number> {
+export async function elapsedMs(work: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await work();
   return performance.now() - started;

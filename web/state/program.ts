@@ -7,7 +7,7 @@ import {
   nowAndNext,
   overrunning,
   overrunOf,
-  type OnStage,
+  type NowAndNext,
 } from "../../schemas/plain/program.js";
 import { ownZone, zoneOr } from "../lib/zones.js";
 
@@ -29,7 +29,7 @@ export interface Board extends ProgramState {
 }
 
 /** A room's stage at a given time. */
-export interface RoomStage extends OnStage<SentSession> {
+export interface RoomStage extends NowAndNext<SentSession> {
   /** Between sessions, the session whose stream continues; see {@link overrunning}. */
   readonly overrun: SentSession | undefined;
   /** Past sessions, latest first. */

@@ -4,7 +4,7 @@ import type {
   ChatEvent,
   ChatStore,
   ChatDelivery,
-  HeldMessage,
+  HeldRecord,
   StoredReadMark,
   ChannelMembership,
   MessageInput,
@@ -328,7 +328,7 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       return change(world, channel, replaced, sender, deletes ? null : draft.content);
     },
 
-    async hold(world: string, id: string, draft: SentMessage, at: number): Promise<HeldMessage> {
+    async hold(world: string, id: string, draft: SentMessage, at: number): Promise<HeldRecord> {
       const { sender, content, volatile, slow, replaces } = draft;
       const channel = await expectSender(sql, world, id, sender, volatile);
       if (channel && channel.direct !== null) throw denied("Direct messages never wait.");
@@ -373,7 +373,7 @@ function messageWrites(sql: Sql, log: DomainLog, own: EngineWrites) {
       id: string,
       held: string,
       reason: string | null,
-    ): Promise<HeldMessage> {
+    ): Promise<HeldRecord> {
       const message = await takeHeld(sql, log, world, id, held);
       const gone = { channel: id, held, user: message.sender } as const;
       const hidden = reason === null ? {} : { hidden: { reason } };

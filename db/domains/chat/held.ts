@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import type { HeldMessage, SlowMode } from "../../contract/chat-store.js";
+import type { HeldRecord, SlowMode } from "../../contract/chat-store.js";
 import { isKeptOut, StoreError } from "../../contract/store.js";
 import { absent } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
@@ -49,7 +49,7 @@ const NOTE_SENT = `INSERT INTO chat_paces (world_id, room_id, user_id, sent_at)
  */
 const MOST_AHEAD_MS = 60_000;
 
-type Gone = Pick<HeldMessage, "id" | "channel" | "sender">;
+type Gone = Pick<HeldRecord, "id" | "channel" | "sender">;
 
 export const heldReads = (sql: Reading) => ({
   /** @see ChatStore.held */
@@ -58,9 +58,9 @@ export const heldReads = (sql: Reading) => ({
     channel: string,
     sender: string | null,
     limit: number,
-  ): Promise<{ count: number; messages: HeldMessage[] }> {
+  ): Promise<{ count: number; messages: HeldRecord[] }> {
     const params = [world, channel, sender, limit];
-    const rows = await sql.all<HeldMessage & { count: number }>(LIST, params);
+    const rows = await sql.all<HeldRecord & { count: number }>(LIST, params);
     return {
       count: Number(rows[0]?.count ?? 0),
       messages: rows.map(({ count: _, ...message }) => message),
@@ -68,8 +68,8 @@ export const heldReads = (sql: Reading) => ({
   },
 
   /** @see ChatStore.heldMessage */
-  heldMessage: (world: string, channel: string, id: string): Promise<HeldMessage | undefined> =>
-    sql.one<HeldMessage>(FIND, [world, channel, id]),
+  heldMessage: (world: string, channel: string, id: string): Promise<HeldRecord | undefined> =>
+    sql.one<HeldRecord>(FIND, [world, channel, id]),
 });
 
 /**
@@ -100,8 +100,8 @@ export async function holdMessage(
   sql: Sql,
   log: DomainLog,
   world: string,
-  message: Omit<HeldMessage, "id">,
-): Promise<HeldMessage> {
+  message: Omit<HeldRecord, "id">,
+): Promise<HeldRecord> {
   const { channel, sender, replaces, content, timestamp } = message;
   if (replaces !== null) await dropEdits(sql, log, world, channel, replaces);
   const count = Number(await sql.value<number>(COUNT, [world, sender, channel]));
@@ -124,8 +124,8 @@ export async function takeHeld(
   world: string,
   channel: string,
   id: string,
-): Promise<HeldMessage> {
-  const held = await sql.one<HeldMessage>(FIND, [world, channel, id]);
+): Promise<HeldRecord> {
+  const held = await sql.one<HeldRecord>(FIND, [world, channel, id]);
   if (!held) throw absent("event");
   await sql.run(REMOVE, [world, channel, id]);
   log.erased("chat_held");

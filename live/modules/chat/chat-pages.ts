@@ -150,7 +150,7 @@ interface ChatCalls {
 }
 
 /**
- * Maximum number of events in a page of the chat history. Clients may request larger pages, but
+ * Maximum page size of the chat history, in events. Clients may request larger pages, but
  * receive at most this many events.
  */
 const MAX_PAGE_EVENTS = 1000;

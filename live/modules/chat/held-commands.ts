@@ -1,5 +1,5 @@
-import type { HeldMessage } from "../../../db/contract/chat-store.js";
-import type { Commands, HeldMessage as SentHeld } from "../../../schemas/live/index.js";
+import type { HeldRecord } from "../../../db/contract/chat-store.js";
+import type { Commands, HeldMessage } from "../../../schemas/live/index.js";
 import type { heldCommands } from "../../../schemas/live/held.js";
 import type { PushPipeline } from "../../delivery/push.js";
 import type { ChannelContext, CommandTable, EntryHandlers } from "../../module.js";
@@ -29,7 +29,7 @@ export const held: CommandTable<keyof typeof heldCommands, ChatPorts> = {
 };
 
 /** Converts a message that waits to the form that its author and the moderators receive. */
-export const sentHeld = (message: HeldMessage): Sendable<SentHeld> => ({
+export const sentHeld = (message: HeldRecord): Sendable<HeldMessage> => ({
   id: message.id,
   channel: message.channel,
   sender: message.sender,

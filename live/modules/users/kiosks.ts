@@ -18,7 +18,7 @@ import { roomOfScreen } from "../../socket/endings.js";
 export interface KioskPorts {
   readonly clock: Clock;
   readonly random: Random;
-  readonly store: ScreenPorts["store"] & {
+  readonly store: KioskLookupPorts["store"] & {
     readonly users: UserStore;
     readonly audit: AuditStore;
   };
@@ -69,13 +69,13 @@ async function fetchKiosk(
 }
 
 /** The port for finding a screen's room. */
-export interface ScreenPorts {
+export interface KioskLookupPorts {
   readonly store: { readonly rooms: Pick<RoomStore, "get"> };
 }
 
 /** Whether a screen shows a room that is hidden from the caller. A deleted room is not hidden. */
 async function isHidden(
-  { ports, connection, login, world }: CommandContext<ScreenPorts>,
+  { ports, connection, login, world }: CommandContext<KioskLookupPorts>,
   screen: Pick<UserRecord, "profile">,
 ): Promise<boolean> {
   const id = roomOfScreen(screen);
@@ -91,7 +91,7 @@ async function isHidden(
  * @throws {LiveError} `protocol.denied`.
  */
 export async function requireSeen(
-  context: CommandContext<ScreenPorts>,
+  context: CommandContext<KioskLookupPorts>,
   screen: Pick<UserRecord, "profile">,
 ): Promise<void> {
   if (await isHidden(context, screen)) throw roomDenied();
@@ -103,7 +103,7 @@ export async function requireSeen(
  * @param sent the user as other users see them.
  */
 export async function withoutHiddenRoom(
-  context: CommandContext<ScreenPorts>,
+  context: CommandContext<KioskLookupPorts>,
   user: UserRecord,
   sent: ReturnType<typeof publicUser>,
 ): Promise<typeof sent> {

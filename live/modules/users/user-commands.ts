@@ -37,7 +37,7 @@ import {
   type KioskPorts,
   kiosks,
   requireSeen,
-  type ScreenPorts,
+  type KioskLookupPorts,
   withoutHiddenRoom,
 } from "./kiosks.js";
 import { ModerationTimer, type ModerationTimerPorts } from "./moderation-timer.js";
@@ -108,7 +108,7 @@ export type UserPayload = Commands["user.ban"]["payload"];
 /** Ports of the user commands. */
 export interface UserPorts {
   readonly clock: Clock;
-  readonly store: ScreenPorts["store"] & {
+  readonly store: KioskLookupPorts["store"] & {
     readonly users: UserStore;
     readonly chat: Pick<ChatStore, "send" | "sentBy" | "rejectAll">;
   };

@@ -6,7 +6,7 @@ import type { Client } from "../../../conformance/client.js";
 import type { AnyEvent } from "../../../db/contract/events.js";
 import { Database } from "../../../db/engines/postgres/engine/postgres-database.js";
 import { openEngines } from "../../../db/open.js";
-import { timed, until, worldOf } from "../../support/helper.js";
+import { elapsedMs, until, worldOf } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { startServer } from "../../support/server.js";
 import { sharedDatabases, startPostgres } from "../../support/servers/postgres.js";
@@ -101,7 +101,7 @@ void t.test("a write that is lost before its commit", options, async (t) => {
   });
   t.equal(await problemOf(lost), "unusable");
   // PostgreSQL does not know that the client is gone, but releases the world's lock anyway.
-  const took = await timed(() => other.worlds.configure("demo", { config: { free: true } }));
+  const took = await elapsedMs(() => other.worlds.configure("demo", { config: { free: true } }));
   if (NIGHT) t.ok(took < 8000, `after ${took} ms`);
   t.not(await title(other), "lost");
 });
@@ -190,7 +190,7 @@ void t.test("a server that stops to answer", options, async (t) => {
   try {
     // A write in flight may have been committed; one that has not started has not.
     const waiting = problemOf(uses.write());
-    const noticed = await timed(() => until(() => !db.isUp));
+    const noticed = await elapsedMs(() => until(() => !db.isUp));
     if (NIGHT) t.ok(noticed < 2000, `it is noticed after ${noticed} ms`);
     t.match(await waiting, /unusable|doubtful/);
     for (const [name, use] of Object.entries(uses)) {

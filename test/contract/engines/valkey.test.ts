@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "@redis/client";
 import t, { type Test } from "tap";
 import { ValkeyBus } from "../../../db/bus/valkey/valkey-bus.js";
-import { timed, until } from "../../support/helper.js";
+import { elapsedMs, until } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { startProxy } from "../../support/servers/proxy.js";
 import { startValkey } from "../../support/servers/valkey.js";
@@ -143,7 +143,7 @@ void t.test("the end of a process comes after its messages", options, async (t) 
     await until(() => of(one, name).length > 0);
     if (signal) child.kill(signal);
     else await dying.close();
-    const took = await timed(() => until(() => has(one, `ended ${name}`)));
+    const took = await elapsedMs(() => until(() => has(one, `ended ${name}`)));
     if (NIGHT) t.ok(took < (signal ? ENDING : 2000), `after ${took} ms`);
     const received = one.received("a");
     t.equal(received.indexOf(name), received.length - 1, "last");
@@ -189,7 +189,9 @@ void t.test("a Valkey that cannot be used is named", options, async (t) => {
         namespace: randomUUID(),
         onFault: (error) => t.fail(String(error)),
       });
-      const took = await timed(() => t.rejects(opening, { problem: "unusable", message }, name));
+      const took = await elapsedMs(() =>
+        t.rejects(opening, { problem: "unusable", message }, name),
+      );
       if (NIGHT) t.ok(took < ENDING);
       const error: unknown = await opening.catch((error: unknown) => error);
       const text = (error as Error).message;
@@ -231,7 +233,7 @@ void t.test("a connection is reset, or swallows everything", options, async (t) 
 
   await t.test("for long", async (t) => {
     proxy.hang();
-    const late = await timed(() => until(() => !one.state().connected));
+    const late = await elapsedMs(() => until(() => !one.state().connected));
     if (NIGHT) t.ok(late < ENDING, `after ${late} ms`);
     await until(() => has(two, `ended ${one.name()}`));
     await until(() => has(one, `ended ${two.name()}`));

@@ -3,7 +3,7 @@ import { Webhook } from "standardwebhooks";
 import t, { type Test } from "tap";
 import { type Json } from "../../../conformance/client.js";
 import { StoreError } from "../../../db/contract/store.js";
-import { retryDelay } from "../../../plugins/webhooks/retries.js";
+import { retryDelay } from "../../../plugins/webhooks/webhook-retries.js";
 import { Source } from "../../../plugins/webhooks/source.js";
 import { typeFilter } from "../../../schemas/plain/feed.js";
 import { until } from "../../support/helper.js";

@@ -3,7 +3,7 @@ import { connect, type Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { deflateRawSync } from "node:zlib";
 import t, { type Test } from "tap";
-import { admin, dial, rawRequest, timed, until } from "../../support/helper.js";
+import { admin, dial, rawRequest, elapsedMs, until } from "../../support/helper.js";
 import { NIGHT } from "../../support/night.js";
 import { type Client, type Json, openWorld, say, soon, text } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
@@ -338,7 +338,7 @@ void t.test("a client that ends its side is gone at once", async (t) => {
     t.match(answer.toString(), /^HTTP\/1\.1 [45]/);
   }
   const { server } = own.app;
-  const took = await timed(() => until(async () => (await connectionsOf(server)) === 0));
+  const took = await elapsedMs(() => until(async () => (await connectionsOf(server)) === 0));
   // Otherwise, the connection would linger for three seconds. Timings on a busy machine prove
   // nothing.
   if (NIGHT) t.ok(took < 2500, `${took} ms`);

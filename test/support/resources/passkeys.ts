@@ -1,11 +1,11 @@
-import type { Passkey } from "../../../db/contract/passkey-store.js";
+import type { StoredPasskey } from "../../../db/contract/passkey-store.js";
 import { type Contract, fails } from "../../contract/db/store-contract/setup.js";
 import { ABSENT, type CallKit, type CallTable } from "../../contract/engines/calls.js";
 import type { Resource } from "../resource.js";
 
 const LIST = "/api/v1/worlds/:world_id/passkeys/";
 
-const passkey = (id: string, user: string, more: Partial<Passkey> = {}): Passkey => ({
+const passkey = (id: string, user: string, more: Partial<StoredPasskey> = {}): StoredPasskey => ({
   id,
   user,
   name: "Laptop",

@@ -1,9 +1,9 @@
 // Read marks, and notices about unread messages.
 //
-// **Marks.** A mark records how far a user has read a channel. The largest mark wins, so marks may
+// **ReadMarks.** A mark records how far a user has read a channel. The largest mark wins, so marks may
 // be applied late, twice, and in any order. `chat.mark_read` immediately applies the mark to the
 // user in this process (`read-state.ts`, shared by all connections of the user), and passes it to
-// `marks.ts`, which writes the marks of all users in batches, about once a second. Each write
+// `read-marks.ts`, which writes the marks of all users in batches, about once a second. Each write
 // appends a `chat.marked` entry, from which every process applies the marks to the users that it
 // serves. In the process where the marks were made, applying them again is a no-op. A login reads
 // the store, and then applies the marks that this process has not written yet.
@@ -39,7 +39,7 @@ import { unknownWorld } from "../../../rules/problems.js";
 import type { View, LiveWorldState } from "../../../rules/world-state.js";
 import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
-import { type MarkPorts, Marks } from "./marks.js";
+import { type ReadMarkPorts, ReadMarks } from "./read-marks.js";
 import { type OwnChannelPorts, OwnChannels } from "./own-channels.js";
 import { type ListedChannel, ReadState } from "./read-state.js";
 import { type NoticeParts, Notices, UnreadLists } from "./unread-notices.js";
@@ -60,7 +60,7 @@ const countsFrame = (reader: ReadState, view: View): Buffer =>
   );
 
 /** The ports of read states. */
-export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
+export interface ReadStatePorts extends ReadMarkPorts, OwnChannelPorts {
   readonly store: OwnChannelPorts["store"];
   readonly hub: Hub;
   readonly lastDelivered: NoticeParts["lastDelivered"];
@@ -71,7 +71,7 @@ export interface ReadStatePorts extends MarkPorts, OwnChannelPorts {
 /** The read states of connected users, and the notices about unread messages. */
 export class ReadStates {
   readonly #ports: ReadStatePorts;
-  readonly #marks: Marks;
+  readonly #marks: ReadMarks;
   /** The read states, by user. */
   readonly #states = new Map<string, ReadState>();
   readonly #lists = new UnreadLists();
@@ -92,7 +92,7 @@ export class ReadStates {
   constructor(ports: ReadStatePorts) {
     this.#ports = ports;
     this.#own = new OwnChannels(ports, (error) => this.#failed(error));
-    this.#marks = new Marks(ports);
+    this.#marks = new ReadMarks(ports);
     const { clock, store, hub } = ports;
     this.notices = new Notices({
       clock,
@@ -206,7 +206,7 @@ export class ReadStates {
     return Math.max(noticed, Math.min(pointer, reached(world)));
   }
 
-  /** Applies written marks. Marks that were made in this process have already been applied. */
+  /** Applies written marks. ReadMarks that were made in this process have already been applied. */
   #marked({ world, marks }: EventOf<"chat.marked">): void {
     if (marks.length === 0) this.#readMarks(world);
     for (const mark of marks) this.#apply(mark);

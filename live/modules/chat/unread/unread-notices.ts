@@ -10,7 +10,7 @@ import type { Connection } from "../../../socket/connection.js";
 import { pushFrame } from "../../../socket/frame.js";
 import { sentEvent } from "../audience.js";
 import { absentUser, sharedUser } from "../../../rules/sent-users.js";
-import type { Marks } from "./marks.js";
+import type { ReadMarks } from "./read-marks.js";
 import type { ReadState } from "./read-state.js";
 
 /**
@@ -95,7 +95,7 @@ export interface NoticeParts {
   readonly hub: Hub;
   readonly states: WorldStates;
   readonly lists: UnreadLists;
-  readonly marks: Pick<Marks, "unlist">;
+  readonly marks: Pick<ReadMarks, "unlist">;
   /** The read states of the users connected to this process, by user. */
   readonly readStates: ReadonlyMap<string, ReadState>;
   /** Returns the id up to which this process has delivered all of a channel's events. */

@@ -7,7 +7,7 @@ import { roomIn } from "./state.js";
  * A list of a room's items, kept up to date while an iteration is running. On each connection, the
  * client enters the room, fetches the list, and then applies pushes to it.
  */
-export class RoomList<T extends Listed> {
+export class ItemList<T extends Listed> {
   readonly #client: Client;
   readonly #rooms: Rooms;
   readonly #kind: Kind<T>;

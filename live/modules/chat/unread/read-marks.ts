@@ -24,7 +24,7 @@ const CLOSE_TIMEOUT_MS = 3000;
 const CLOSE_PAUSE_MS = 100;
 
 /** The ports of marks. */
-export interface MarkPorts {
+export interface ReadMarkPorts {
   readonly clock: Clock;
   readonly log: FastifyBaseLogger;
   readonly store: { readonly chat: ChatStore };
@@ -35,8 +35,8 @@ export interface MarkPorts {
  * channel. After a quiet period, a mark is written immediately; the marks of the following second
  * are batched.
  */
-export class Marks {
-  readonly #ports: MarkPorts;
+export class ReadMarks {
+  readonly #ports: ReadMarkPorts;
   readonly #byUser = new Map<string, Map<string, NewMark>>();
   #pending = 0;
   #stopWaiting: (() => void) | undefined;
@@ -45,7 +45,7 @@ export class Marks {
   #nextWrite = 0;
   #closed = false;
 
-  constructor(ports: MarkPorts) {
+  constructor(ports: ReadMarkPorts) {
     this.#ports = ports;
   }
 
@@ -98,7 +98,7 @@ export class Marks {
     });
   }
 
-  /** Writes all pending marks. Marks that cannot be written stay pending. Never rejects. */
+  /** Writes all pending marks. ReadMarks that cannot be written stay pending. Never rejects. */
   async #write(): Promise<void> {
     const { clock, log, store } = this.#ports;
     const marks = [...this.#byUser.values()].flatMap((own) => [...own.values()]);

@@ -2,7 +2,7 @@ import { pino } from "pino";
 import t from "tap";
 import type { NewMark } from "../../../db/contract/chat-store.js";
 import { StoreError } from "../../../db/contract/store.js";
-import { type MarkPorts, Marks } from "../../../live/modules/chat/unread/marks.js";
+import { type ReadMarkPorts, ReadMarks } from "../../../live/modules/chat/unread/read-marks.js";
 import { ProcessTime, Timeline } from "../../protocol/simulation/timeline.js";
 
 /** Starts read marks in simulated time. The next writes fail with `failures`. */
@@ -17,7 +17,11 @@ function start() {
     written.push({ at: timeline.now, marks });
   };
   const log = pino({ level: "silent" });
-  const marks = new Marks({ clock, log, store: { chat: { mark } } } as unknown as MarkPorts);
+  const marks = new ReadMarks({
+    clock,
+    log,
+    store: { chat: { mark } },
+  } as unknown as ReadMarkPorts);
   const wait = (duration: number) => timeline.runUntil(timeline.now + duration);
   const close = async () => {
     let isOver = false;

@@ -9,12 +9,12 @@ import type {
 import { type CallOptions, type Client, LiveError } from "./client.js";
 import { type Kind, type Listed, PollKind, type PollVote, QuestionKind } from "./item-kind.js";
 import { CommandQueue } from "./queue.js";
-import { RoomList } from "./room-list.js";
+import { ItemList } from "./item-list.js";
 import { roomOf, type Rooms } from "./rooms.js";
 import { isWorldPush } from "./state.js";
 
-/** The part of a list that {@link RoomLists} uses. */
-type AnyList = Omit<RoomList<Listed>, "current" | "read" | "left">;
+/** The part of a list that {@link ItemLists} uses. */
+type AnyList = Omit<ItemList<Listed>, "current" | "read" | "left">;
 
 interface Entry<F> {
   readonly face: F;
@@ -22,7 +22,7 @@ interface Entry<F> {
 }
 
 /** The lists of questions and polls in use, by room id. */
-export class RoomLists {
+export class ItemLists {
   readonly #client: Client;
   readonly #rooms: Rooms;
   readonly #questions = new Map<string, Entry<Questions>>();
@@ -93,8 +93,8 @@ export class RoomLists {
     for (const list of this.#all()) list.close(reasonOf(error));
   }
 
-  #list<T extends Listed>(room: string, kind: Kind<T>): RoomList<T> {
-    const list = new RoomList(this.#client, this.#rooms, room, kind);
+  #list<T extends Listed>(room: string, kind: Kind<T>): ItemList<T> {
+    const list = new ItemList(this.#client, this.#rooms, room, kind);
     if (this.#ended) list.close(reasonOf(this.#ended));
     return list;
   }
@@ -138,12 +138,12 @@ export abstract class Items<T extends Listed> implements AsyncIterable<readonly 
   /** Prefix of the command names. */
   protected abstract readonly kind: "question" | "poll";
   protected readonly commands: CommandQueue;
-  readonly #list: RoomList<T>;
+  readonly #list: ItemList<T>;
 
   constructor(
     /** The id of the room. */
     readonly room: string,
-    list: RoomList<T>,
+    list: ItemList<T>,
     commands: CommandQueue,
   ) {
     this.#list = list;
