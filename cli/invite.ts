@@ -17,7 +17,7 @@ import type { World } from "../schemas/worlds.js";
 import { addressIn, checked, command, settings, withStore } from "./command.js";
 import { type JsonOption, print, printList } from "./output.js";
 
-/** Parses an end: a time, or `never`. */
+/** Parses the end of an invitation: a time, or `never`. */
 function endIn(text: string): number | null {
   if (text === "never") return null;
   const ms = timeIn(text);

@@ -43,21 +43,21 @@ const Params = Type.Object({ ...WorldParams.properties, passkey_id: passkeyId })
 /** Maximum number of responses per minute from one network. A whole hall may share an address. */
 const LOGINS_PER_MINUTE = 300;
 
-/** How long a token lasts that a passkey began. */
+/** Lifetime of a token issued after a sign-in with a passkey. */
 const SESSION = "30d";
 
 const PASSKEY_SEAL = "passkey 1";
 
-/** A ceremony in progress, which the page keeps for the server. */
+/** A ceremony in progress. The page holds its state on behalf of the server. */
 interface Ceremony {
   readonly challenge: string;
   /** Expiry, in milliseconds since 1970. */
   readonly ends: number;
 }
 
-/** The passkeys of the caller, and the sign-in with one. */
+/** The caller's passkeys, and signing in with a passkey. */
 const routes: FastifyPluginAsync = async (app) => {
-  // The answers hold challenges and credentials, and differ by caller.
+  // The responses contain challenges and credentials, and differ by caller.
   app.addHook("onRequest", async (_request, reply) => {
     reply.header("cache-control", "no-store");
   });
@@ -97,16 +97,16 @@ const shown = ({ id, name, host, created, used }: StoredPasskey): Passkey => ({
   used_at: used === null ? null : time(used),
 });
 
-/** Starts a ceremony: seals its challenge for the page. */
+/** Starts a ceremony, and seals its challenge for the page. */
 function begun<O extends { challenge: string }>(world: World, place: string[], options: O) {
   const ceremony: Ceremony = { challenge: options.challenge, ends: Date.now() + CHALLENGE_MS };
   return { options, state: seal(world, PASSKEY_SEAL, place, ceremony) };
 }
 
 /**
- * Returns the challenge of a ceremony.
+ * Returns a ceremony's challenge.
  * @param place the kind of ceremony, and its user.
- * @throws {InvalidData} if the state is not valid, or has expired.
+ * @throws {InvalidData} if the state is invalid or has expired.
  */
 function challengeIn(world: World, place: string[], state: string): string {
   const ceremony = unseal<Ceremony>(world, PASSKEY_SEAL, place, state);
@@ -158,7 +158,7 @@ const startAdding = endpoint(
   },
 );
 
-/** Returns a user's display name, for the list of passkeys in the person's device. */
+/** Returns a user's display name, for the list of passkeys on the person's device. */
 function nameOf(user: UserRecord | undefined): string {
   const name = user?.profile?.["display_name"];
   return typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, 100) : "Guest";
@@ -205,7 +205,7 @@ function problemOf(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
   if (error.problem === "quota") return beyondQuota(error.message);
   if (error.problem === "taken") return new Conflict({ response: [error.message] });
-  // Another request has used the challenge.
+  // Another request has already used the challenge.
   if (error.problem === "changed") {
     return new InvalidData({ state: ["It was used before. Start again."] });
   }
@@ -223,7 +223,7 @@ async function proofOf({ caller, server, world }: FastifyRequest): Promise<strin
   return key === undefined ? "guest" : keyDigest(key);
 }
 
-/** The proof of an invited person. Revoking the invitation changes its serial for good. */
+/** The proof of an invited person. Revoking the invitation permanently changes its serial. */
 const invitationProof = ({ id, session }: InvitationStanding) => `invitation ${id} ${session}`;
 
 const removePasskey = endpoint(
@@ -265,10 +265,13 @@ const startLogin = endpoint(
   },
 );
 
-/** Stands for worlds that do not exist. Their passkeys are as unknown as those that nobody added. */
+/** Stands in for worlds that do not exist, so that their passkeys look unknown. */
 const NOWHERE = draftWorld({ id: "", title: "", domain: "" });
 
-/** Returns the world in the path, or {@link NOWHERE}, so that the answer does not reveal which it is. */
+/**
+ * Returns the world in the path, or {@link NOWHERE}, so that the response does not reveal whether
+ * the world exists.
+ */
 async function worldOf({
   server,
   params,
@@ -300,7 +303,8 @@ const logIn = endpoint(
     try {
       await store.passkeys.use(world.id, { ...use, at: Date.now() }, authorIn(user));
     } catch (error) {
-      // The challenge was used before, the counter went back, or the passkey was just removed.
+      // The challenge was already used, the counter did not increase, or the passkey was just
+      // removed.
       const isRefused = error instanceof StoreError && /^(absent|changed)$/.test(error.problem);
       throw isRefused ? unknown() : error;
     }
@@ -338,7 +342,7 @@ async function sessionOf(store: Store, world: World, user: UserRecord, { proof }
   return { token: await signToken(world, { uid, traits, expiresIn: SESSION }) };
 }
 
-/** Whether an invitation is neither revoked nor over. */
+/** Whether an invitation is neither revoked nor expired. */
 function isOpen(invitation: InvitationStanding, config: WorldConfig): boolean {
   const end = endOf(invitation, config);
   return invitation.revoked_at === null && (end === null || Date.now() < end);

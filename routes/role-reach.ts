@@ -4,8 +4,9 @@ import { isRoleOutOfReach } from "../schemas/plain/invitations.js";
 import { may, type PermissionConfig, type PermissionKey } from "../schemas/plain/permissions.js";
 
 /**
- * Returns a function that tells whether the caller may not give a role, or act on the people with
- * it: the role holds rights that the caller lacks, in the event or in one of its rooms.
+ * Returns a function that tells whether the caller is forbidden to assign a role or to act on the
+ * people who have it: the role includes rights that the caller lacks, in the event or in one of its
+ * rooms.
  */
 export async function reachOf(request: FastifyRequest): Promise<(role: string) => boolean> {
   const { caller, server } = request;

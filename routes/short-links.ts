@@ -5,9 +5,9 @@ import { Tally } from "../plugins/limits/request-rate.js";
 import { codeIn, inviteLink } from "../schemas/plain/links.js";
 
 /**
- * How many wrong codes this process answers from one network in ten minutes, and from all networks
- * in a minute. Beyond the second number, a network that has sent a wrong code waits, so that many
- * networks together guess no more, and people who type the right code still get in.
+ * Maximum number of wrong codes from one network in ten minutes, and from all networks in one
+ * minute, in this process. Above the second number, a network that has sent a wrong code must wait.
+ * This slows down distributed guessing, while people who type the right code still get in.
  */
 const WRONG_PER_NETWORK = 10;
 const NETWORK_WINDOW_MS = 600_000;
@@ -17,7 +17,7 @@ const SERVER_WINDOW_MS = 60_000;
 /** The network of callers on this machine. */
 const THIS_MACHINE = "this machine";
 
-/** Short addresses of the links for people without a name: `/j/<code>`. */
+/** Short URLs for links that admit people without a name: `/j/<code>`. */
 const routes: FastifyPluginAsync = async (app) => {
   const networks = new Tally();
   const server = new Tally();
@@ -28,7 +28,7 @@ const routes: FastifyPluginAsync = async (app) => {
     expectFewWrong(network);
     const { code = "" } = request.params as { code?: string };
     const found = await inviteOf(code);
-    // Requests that arrived together passed the first check together.
+    // Concurrent requests may all have passed the first check.
     expectFewWrong(network);
     const { base: address } = request;
     if (found) return reply.redirect(inviteLink({ address, world: found.world }, found.token), 303);
@@ -41,13 +41,15 @@ const routes: FastifyPluginAsync = async (app) => {
   function expectFewWrong(network: string): void {
     const wrong = networks.peek(network, NETWORK_WINDOW_MS);
     const all = server.peek("", SERVER_WINDOW_MS);
-    // A proxy on this machine may hide everybody's address.
+    // Behind a proxy on this machine, all callers may have the same address.
     const most = network === THIS_MACHINE ? Infinity : WRONG_PER_NETWORK;
     if (wrong.count >= most) throw tooMany(wrong.ttl);
     if (wrong.count > 0 && all.count >= WRONG_PER_MINUTE) throw tooMany(all.ttl);
   }
 
-  /** Returns the invite with a code, if it is valid. Its room decides at login whether it admits. */
+  /**
+   * Returns the valid invite with a code. At login, its room decides whether to admit the person.
+   */
   async function inviteOf(typed: string) {
     const code = codeIn(typed);
     const invite = code === undefined ? undefined : await app.store.invites.byCode(code);
@@ -55,7 +57,7 @@ const routes: FastifyPluginAsync = async (app) => {
   }
 };
 
-/** Returns the network that counts as one caller: an IPv4 address, or the IPv6 /48 of a site. */
+/** Returns the network that counts as one caller: an IPv4 address, or an IPv6 /48 prefix. */
 function siteOf(address: string): string {
   const network = networkOf(address) ?? THIS_MACHINE;
   return network.endsWith("/64") ? network.split(":").slice(0, 3).join(":") : network;

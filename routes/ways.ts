@@ -14,7 +14,7 @@ import { endpoint } from "./endpoint.js";
 
 const WAYS = "/api/v1/worlds/:world_id/ways/";
 
-/** How the caller can come back when the current session is over. */
+/** How the caller can return after the current session ends. */
 const routes: FastifyPluginAsync = async (app) => {
   app.addHook("onRequest", async (_request, reply) => {
     reply.header("cache-control", "no-store");
@@ -27,7 +27,7 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** Returns the caller's invitation, or undefined if the caller came without one. */
+/** Returns the caller's invitation, or undefined if the caller has none. */
 async function invitationOf(request: FastifyRequest): Promise<InvitationRecord | undefined> {
   const { caller, server, world } = request;
   if (!caller.invitation) return undefined;

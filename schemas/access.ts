@@ -3,7 +3,7 @@ import { TimeOrNull } from "./event-dates.js";
 import { AFTER_END } from "./plain/access.js";
 import { OneOf } from "./values.js";
 
-/** Who may enter an event when, as stored in the world's `config`. */
+/** Who may enter an event, and when, as stored in the world's `config`. */
 export const Access = Type.Object(
   {
     published: Type.Boolean({

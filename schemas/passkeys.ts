@@ -16,7 +16,7 @@ const MAX_NAME = 100;
 const MAX_RESPONSE = 20_000;
 const MAX_STATE = 2000;
 
-/** What an authenticator has returned, as `toJSON()` of a `PublicKeyCredential` writes it. */
+/** An authenticator's response, as returned by `PublicKeyCredential.toJSON()`. */
 const Credential = Type.Object(
   {
     id: passkeyId,
@@ -43,7 +43,7 @@ const state = Text({
   description: "The `state` that came with the options. It counts once, within 5 minutes.",
 });
 
-/** The start of a ceremony: what a page passes to the browser. */
+/** The start of a ceremony: the options that a page passes to the browser. */
 export const PasskeyOptions = Type.Object(
   {
     options: Type.Object(
@@ -123,7 +123,7 @@ export const PasskeyList = PageOf(Passkey, {
   },
 });
 
-/** The ways by which a person can come back. */
+/** The ways in which a person can return. */
 export const Ways = Type.Object(
   {
     passkeys: Type.Integer({ description: "The number of passkeys." }),

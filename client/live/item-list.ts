@@ -124,7 +124,7 @@ export class ItemList<T extends Listed> {
 
   /** Refetches the list, because it may be stale. */
   async #relist(): Promise<void> {
-    // The request in flight may be older than the doubt.
+    // The request in flight may predate the change that made the list stale.
     if (this.#held) return this.#doubts.raise("perhaps");
     await this.#try(async (isOver) => {
       const isChanged = await this.#list(isOver);

@@ -89,15 +89,18 @@ export interface InvitationStore {
     selection: InvitationSelection,
   ): Promise<{ count: number; invitations: InvitationRecord[] }>;
   get(worldId: string, id: string): Promise<InvitationRecord | undefined>;
-  /** Returns those of these invitations that exist, oldest first. */
+  /** Returns the existing invitations among the given ids, oldest first. */
   getMany(worldId: string, ids: readonly string[]): Promise<InvitationRecord[]>;
-  /** Returns what decides about the invitation's tokens. Cached, because every request of its person reads it. */
+  /**
+   * Returns the standing of the invitation's tokens. Cached, because every request by the invited
+   * person reads it.
+   */
   standing(worldId: string, id: string): Promise<InvitationStanding | undefined>;
   /** Returns the invitations with an e-mail address, ignoring case, oldest first. */
   byEmail(worldId: string, email: string): Promise<InvitationRecord[]>;
   /** Returns the invitation of the person with a `uid`. */
   byUser(worldId: string, uid: string): Promise<InvitationRecord | undefined>;
-  /** Returns those of these uids that have an invitation. */
+  /** Returns the given uids that have an invitation. */
   takenUids(worldId: string, uids: readonly string[]): Promise<string[]>;
   /**
    * Creates all of these invitations, or none.

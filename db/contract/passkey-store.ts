@@ -1,10 +1,13 @@
-/** A public key by which a person signs in (WebAuthn). The private key stays in the person's device. */
+/**
+ * A public key with which a person signs in (WebAuthn). The private key never leaves the person's
+ * device.
+ */
 export interface StoredPasskey {
   /** The id of the credential, in base64url. */
   readonly id: string;
   /** The id of the user. */
   readonly user: string;
-  /** What the person calls it. */
+  /** The name that its owner gave it. */
   readonly name: string;
   /** The public key in COSE format, in base64url. */
   readonly publicKey: string;
@@ -16,8 +19,8 @@ export interface StoredPasskey {
   readonly transports: readonly string[];
   /**
    * What proved the identity of the person who added the passkey: an invitation with the serial of
-   * its sessions, `guest`, or a digest of the key that verified the person's token. The passkey
-   * stands as long as the proof.
+   * its sessions, `guest`, or a digest of the key that verified the person's token. The passkey is
+   * valid as long as this proof is.
    */
   readonly proof: string;
   /** In milliseconds since 1970, as is `used`. */
@@ -26,7 +29,7 @@ export interface StoredPasskey {
   readonly used: number | null;
 }
 
-/** A use of a passkey, to which the authenticator has responded. */
+/** A use of a passkey: the authenticator's response to a challenge. */
 export interface PasskeyUse {
   readonly id: string;
   /** The challenge that the authenticator signed. */
@@ -40,5 +43,5 @@ export interface PasskeyUse {
 /** Maximum number of passkeys per user. */
 export const MAX_PASSKEYS = 10;
 
-/** Time for which a person may respond to a challenge, in milliseconds. */
+/** Time within which a person must respond to a challenge, in milliseconds. */
 export const CHALLENGE_MS = 5 * 60_000;

@@ -11,11 +11,14 @@ export interface CaptionInput {
   /** In canonical form. */
   readonly lang: string;
   readonly text: string;
-  /** Whether the line is kept. The next line in its language replaces one that is not final. */
+  /**
+   * Whether the line is final. A line that is not final is replaced by the next line in its
+   * language.
+   */
   readonly final: boolean;
   /** When it was spoken, in milliseconds since 1970. */
   readonly at: number;
-  /** By default, the session that was on in the room. */
+  /** Defaults to the session that was current in the room. */
   readonly session?: string | undefined;
 }
 
@@ -36,18 +39,18 @@ export interface CaptionSelection {
   readonly session?: string | undefined;
   /** Only lines that were spoken after this time, in milliseconds since 1970. */
   readonly after?: number | undefined;
-  /** The time and the number of the line after which the page begins. */
+  /** The time and the number of the line after which the page starts. */
   readonly from?: readonly [at: number, number: number] | undefined;
   readonly offset?: number;
   readonly limit: number;
 }
 
-/** What is spoken in a language at present. */
+/** The current captions in one language. */
 export interface SpokenNow {
-  /** The last final line that arrived, and its number; null if there is none. */
+  /** The most recent final line and its number; null if there is none. */
   readonly last: string | null;
   readonly number: number | null;
-  /** The line that is not final yet; empty if there is none. */
+  /** The unfinished line; empty if there is none. */
   readonly text: string;
 }
 
@@ -87,7 +90,7 @@ const KNOWN = "SELECT lang FROM caption_languages WHERE world_id = $1 AND room_i
 const OF_ROOM =
   "SELECT id FROM program_sessions WHERE world_id = $1 AND room_id = $2 AND id = ANY ($3)";
 
-/** The sessions that may be on between two times. */
+/** Selects the sessions that may be current between two times. */
 const ON = `SELECT ${SESSION_COLUMNS} FROM program_sessions
   WHERE world_id = $1 AND room_id = $2 AND state = 'public' AND starts_at <= $4 AND ends_at > $3
   ORDER BY starts_at, id`;
@@ -99,7 +102,7 @@ const HEARD = `INSERT INTO caption_languages (world_id, room_id, lang, content, 
   VALUES ($1, $2, $3, $4, $5) ON CONFLICT (world_id, room_id, lang)
   DO UPDATE SET content = excluded.content, heard_at = excluded.heard_at`;
 
-/** The most lines that one slice of the retention removes. */
+/** Maximum number of lines that one slice of the retention job removes. */
 const SLICE = 500;
 
 const EXPIRED = `SELECT number FROM captions WHERE world_id = $1 AND spoken_at < $2
@@ -123,14 +126,14 @@ const reads = (sql: Reading) => ({
   get: (world: string, number: number): Promise<StoredCaption | undefined> =>
     sql.one<StoredCaption>(GET, [world, number]),
 
-  /** Returns final lines of a room, by the time when they were spoken. */
+  /** Returns final lines in a room, in the order in which they were spoken. */
   list: (world: string, room: string, selection: CaptionSelection): Promise<StoredCaption[]> => {
     const { from: [at, number] = [-Number.MAX_SAFE_INTEGER, 0], offset = 0, limit } = selection;
     const params = [...selected(world, room, selection), at, number, limit, offset];
     return sql.all<StoredCaption>(LIST, params);
   },
 
-  /** Returns how many final lines of a room there are. */
+  /** Returns the number of final lines in a room. */
   count: async (world: string, room: string, selection: CaptionSelection): Promise<number> =>
     Number(await sql.value(COUNT, selected(world, room, selection))),
 
@@ -142,14 +145,16 @@ const reads = (sql: Reading) => ({
     (await sql.column<string>(KEPT, [world, room, session])).sort(),
 
   /**
-   * Returns what is spoken in a language of a room; undefined if nothing was for a minute.
+   * Returns a room's current captions in a language, or undefined if there was no line within the
+   * last minute.
    * @param now in milliseconds since 1970.
    */
   now: (world: string, room: string, lang: string, now: number): Promise<SpokenNow | undefined> =>
     sql.one<SpokenNow>(NOW, [world, room, lang, now - SPOKEN_MS]),
 
   /**
-   * Returns the languages of a room with a line in the last minute, and when each was last heard.
+   * Returns the languages in which a room had a line within the last minute, and the time of the
+   * last line in each.
    * @param now in milliseconds since 1970.
    */
   languages: (world: string, room: string, now: number): Promise<{ lang: string; at: number }[]> =>
@@ -158,9 +163,9 @@ const reads = (sql: Reading) => ({
 
 const writes = (sql: Sql, log: DomainLog) => ({
   /**
-   * Adds lines to the captions of a room, all or none.
-   * @param user the id of the user who sent them, if it is one.
-   * @param now when they arrived, in milliseconds since 1970.
+   * Adds all of these lines to a room's captions, or none.
+   * @param user the id of the user who sent the lines, if a user sent them.
+   * @param now the arrival time, in milliseconds since 1970.
    * @throws {StoreError} `absent` on `room` or on `user`; `denied` if the user is banned or
    * silenced, and on `session_id` if a session is not in the
    * room; `quota` on `lang` if too many languages were spoken in the room within a minute.
@@ -178,7 +183,7 @@ const writes = (sql: Sql, log: DomainLog) => ({
     await expectSessions(sql, world, room, lines);
     await sql.run(FORGET, [world, room, now - SPOKEN_MS]);
     const known = new Set(await sql.column<string>(KNOWN, [world, room]));
-    // The unfinished line of each language, after these lines.
+    // The unfinished line in each language once these lines are applied.
     const unfinished = new Map<string, string>();
     for (const { lang, text, final } of lines) unfinished.set(lang, final ? "" : text);
     for (const lang of unfinished.keys()) known.add(lang);
@@ -200,9 +205,10 @@ const writes = (sql: Sql, log: DomainLog) => ({
   },
 
   /**
-   * Removes a slice of the lines that were spoken before a time, for the retention of the chat.
+   * Removes a slice of the lines that were spoken before a given time, because the chat's retention
+   * also applies to captions.
    * @param before in milliseconds since 1970.
-   * @returns whether there may be more.
+   * @returns whether there may be more to remove.
    */
   async expire(world: string, before: number): Promise<boolean> {
     const numbers = await sql.column<number>(EXPIRED, [world, Math.ceil(before)]);
@@ -215,7 +221,10 @@ const writes = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** @throws {StoreError} `denied` on `session_id`, unless all sessions of the lines are in the room. */
+/**
+ * Checks the sessions of the lines.
+ * @throws {StoreError} `denied` on `session_id`, unless all of these sessions are in the room.
+ */
 async function expectSessions(
   sql: Sql,
   world: string,
@@ -229,7 +238,7 @@ async function expectSessions(
   throw new StoreError("denied", "Must be a session of this room.", "session_id");
 }
 
-/** Returns a function that finds the session that was on in a room at the time of one of the lines. */
+/** Returns a function that finds the session that was current in a room when a line was spoken. */
 async function sessionsOn(
   sql: Sql,
   world: string,
@@ -244,5 +253,5 @@ async function sessionsOn(
   return (at) => nowAndNext(sessions, at).now?.id ?? null;
 }
 
-/** The domain of captions. */
+/** Creates the captions domain. */
 export const captions = domain({ reads, writes, parameters: { add: 5, expire: 2 } });

@@ -39,20 +39,26 @@ const HAS_WORLD = "SELECT 1 FROM worlds WHERE id = $1";
 const STOPPED = `SELECT invitation_id FROM mail_stops
   WHERE world_id = $1 AND invitation_id = ANY ($2)`;
 
-/** A host who sends invitations again replaces those that have not left yet. */
+/** When a host resends invitations, the new mails replace those that are still queued. */
 const REPLACE = `DELETE FROM mails WHERE world_id = $1 AND state = 'waiting'
   AND kind = 'invitation' AND invitation_id = ANY ($2)`;
 const INVITED = "SELECT id FROM invitations WHERE world_id = $1 AND id = ANY ($2)";
 const ACTS = "SELECT act FROM mails WHERE world_id = $1 AND act = ANY ($2)";
 const BEGIN_PACE = `INSERT INTO mail_pace (name, next_at) VALUES ('all', NULL)
   ON CONFLICT (name) DO NOTHING`;
-/** A turn far in the future means that the clock was set back, or that mails may now leave faster. */
+/**
+ * A turn far in the future means that the clock was set back, or that the configured interval was
+ * shortened.
+ */
 const TURN = `UPDATE mail_pace SET next_at = CAST($1 AS BIGINT) + CAST($2 AS BIGINT)
   WHERE name = 'all' AND (next_at IS NULL OR next_at <= CAST($1 AS BIGINT)
     OR next_at > CAST($1 AS BIGINT) + CAST($2 AS BIGINT) + ${MAX_CLOCK_DIFFERENCE_MS})`;
 const CLAIM = `UPDATE mails SET state = 'sending', attempts = attempts + 1, holder = $3, changed_at = $4
   WHERE world_id = $1 AND id = $2 AND state = 'waiting'`;
-/** A process that was suspended may know the outcome of a mail that others had given up. */
+/**
+ * A process that was suspended may report the outcome of a mail that another process has already
+ * given up.
+ */
 const SETTLE = `UPDATE mails SET state = $5, error = $6, due_at = CAST($7 AS BIGINT), changed_at = $8,
     recipient = CASE WHEN $5 = 'waiting' THEN recipient END
   WHERE world_id = $1 AND id = $2 AND holder = $3 AND attempts = CAST($4 AS BIGINT)
@@ -80,7 +86,7 @@ const PRUNE_RATES = "DELETE FROM login_rates WHERE world_id = $1 AND ends < CAST
 const PRUNE_MAILS = `DELETE FROM mails WHERE world_id = $1 AND invitation_id IS NULL
   AND state IN ('sent', 'failed') AND changed_at < CAST($2 AS BIGINT)`;
 
-/** Whom a mail keeps waiting decides its place in the queue. */
+/** Mails for which somebody is waiting go first. */
 const PRIORITY: Readonly<Record<MailKind, number>> = {
   request: 0,
   login: 0,
@@ -114,11 +120,11 @@ const rowOf = (world: string, draft: MailDraft, now: number) => ({
 });
 
 const reads = (sql: Reading) => ({
-  /** Returns the mails of all worlds that may leave now, in the order in which they should leave. */
+  /** Returns the mails in all worlds that are due, in sending order. */
   due: async (now: number, limit: number): Promise<Mail[]> =>
     (await sql.all<Row>(DUE, [now, limit])).map(toMail),
 
-  /** Returns the mails of all worlds that a process has claimed, and not settled. */
+  /** Returns the mails in all worlds that a process has claimed but not settled. */
   claimed: async (): Promise<Mail[]> => (await sql.all<Row>(CLAIMED, [])).map(toMail),
 
   async get(world: string, id: string): Promise<Mail | undefined> {
@@ -126,7 +132,7 @@ const reads = (sql: Reading) => ({
     return row && toMail(row);
   },
 
-  /** Returns what became of the last mail of each invitation that has one. */
+  /** Returns the status of the last mail to each invitation that has one. */
   async reports(
     world: string,
     invitations: readonly string[],
@@ -136,26 +142,28 @@ const reads = (sql: Reading) => ({
     return new Map(rows.map(({ invitation, ...report }) => [invitation, report]));
   },
 
-  /** Returns what became of the mail for an act. */
+  /** Returns the status of the mail for an act. */
   reportOf: (world: string, act: string): Promise<MailProgress | undefined> =>
     sql.one<MailProgress>(REPORT, [world, act]),
 
-  /** Returns how many mails to people wait, and how many failed. */
+  /** Returns the numbers of queued and failed mails to people. */
   async counts(world: string): Promise<MailCounts> {
     const found = (await sql.one<MailCounts>(COUNTS, [world]))!;
     return { waiting: Number(found.waiting), failed: Number(found.failed) };
   },
 
-  /** Returns when the next mail of the server may leave; null if one may leave now. */
+  /** Returns when the server may send the next mail; null if it may send one now. */
   nextAt: async (): Promise<number | null> => (await sql.value<number | null>(PACE, [])) ?? null,
 
-  /** Returns those invitations whose people want no more mails. */
+  /** Returns the given invitations whose recipients have unsubscribed. */
   stopped: (world: string, invitations: readonly string[]): Promise<string[]> =>
     sql.column<string>(STOPPED, [world, invitations]),
 });
 
 const writes = (sql: Sql, log: DomainLog) => {
-  /** Returns those drafts whose act is new, and whose invitation was not deleted in the meantime. */
+  /**
+   * Returns the drafts whose act is new and whose invitation has not been deleted in the meantime.
+   */
   async function freshOf(world: string, drafts: readonly MailDraft[]): Promise<MailDraft[]> {
     const acts = drafts.map(({ act }) => act);
     const known = new Set(await sql.column<string>(ACTS, [world, acts]));
@@ -206,7 +214,10 @@ const writes = (sql: Sql, log: DomainLog) => {
       return (await sql.run(TURN, [now, interval])) === 1;
     },
 
-    /** Claims a mail, so that only one process sends it, and only once. @returns undefined if it is not waiting. */
+    /**
+     * Claims a mail, so that exactly one process sends it, once.
+     * @returns undefined if the mail is not waiting.
+     */
     async claim(world: string, id: string, holder: string, now: number): Promise<Mail | undefined> {
       if ((await sql.run(CLAIM, [world, id, holder, now])) === 0) return undefined;
       return toMail((await sql.one<Row>(GET, [world, id]))!);
@@ -226,7 +237,7 @@ const writes = (sql: Sql, log: DomainLog) => {
       if (state !== "waiting") log.erased("mails");
     },
 
-    /** Gives up a claimed mail whose process seems to be gone. It is never sent again. */
+    /** Gives up a claimed mail whose process seems to have died. It is never sent again. */
     async lose(
       world: string,
       { id, holder, attempts }: Pick<Mail, "id" | "holder" | "attempts">,
@@ -237,7 +248,7 @@ const writes = (sql: Sql, log: DomainLog) => {
       return true;
     },
 
-    /** Replaces a claimed request by the mails with links that follow from it. */
+    /** Replaces a claimed request with the resulting mails, which contain the links. */
     async answer(
       world: string,
       id: string,
@@ -250,9 +261,10 @@ const writes = (sql: Sql, log: DomainLog) => {
     },
 
     /**
-     * Queues a request for a link by e-mail. Does the same for known and for unknown addresses:
-     * whether the address is known is only looked up when the mail is to be sent.
-     * @returns the limit that was reached. Callers must not reveal that an address has reached its limit.
+     * Queues a request for a link by e-mail. Known and unknown addresses are treated alike: the
+     * address is looked up only when the mail is about to be sent.
+     * @returns the limit that was reached. Callers must not reveal that an address has reached its
+     * limit.
      */
     async ask(
       world: string,
@@ -271,8 +283,8 @@ const writes = (sql: Sql, log: DomainLog) => {
     },
 
     /**
-     * Stores the hash of the code in a link by e-mail, unless its invitation was deleted in the
-     * meantime.
+     * Stores the hash of the code in an e-mailed link, unless its invitation has been deleted in
+     * the meantime.
      * @param ends in milliseconds since 1970.
      */
     async issue(
@@ -285,7 +297,10 @@ const writes = (sql: Sql, log: DomainLog) => {
       await sql.run(ISSUE, [world, hash, invitation, page, ends]);
     },
 
-    /** Uses up a code. @returns undefined if there is no such code, or if it has expired. */
+    /**
+     * Redeems a code.
+     * @returns undefined if there is no such code, or if it has expired.
+     */
     async redeem(world: string, hash: string, now: number): Promise<RedeemedCode | undefined> {
       const found = await sql.one<RedeemedCode & { ends: number }>(REDEEM, [world, hash]);
       if (!found || found.ends <= now) return undefined;
@@ -295,7 +310,7 @@ const writes = (sql: Sql, log: DomainLog) => {
 
     /**
      * Unsubscribes the recipient of a mail from all mails except login links that they request.
-     * @returns whether there is such a mail to an invited person.
+     * @returns whether the mail exists and was sent to an invited person.
      */
     async stop(world: string, mail: string, now: number): Promise<boolean> {
       const row = await sql.one<Row>(GET, [world, mail]);
@@ -304,7 +319,7 @@ const writes = (sql: Sql, log: DomainLog) => {
       return true;
     },
 
-    /** Deletes what has expired: codes, counts, and mails that belong to no invitation. */
+    /** Deletes expired data: codes, counts, and mails that belong to no invitation. */
     async prune(world: string, now: number): Promise<void> {
       await sql.run(PRUNE_CODES, [world, now]);
       await sql.run(PRUNE_RATES, [world, now]);

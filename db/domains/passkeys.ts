@@ -22,7 +22,7 @@ const PRUNE = "DELETE FROM passkey_challenges WHERE world_id = $1 AND at < CAST(
 const CLAIM = `INSERT INTO passkey_challenges (world_id, challenge, at)
   SELECT id, $2, CAST($3 AS BIGINT) FROM worlds WHERE id = $1
   ON CONFLICT (world_id, challenge) DO NOTHING`;
-// A counter that does not increase belongs to a copy of the authenticator (WebAuthn, section 6.1.1).
+// A counter that does not increase indicates a cloned authenticator (WebAuthn, section 6.1.1).
 const USE = `UPDATE passkeys SET counter = $3, used = $4 WHERE world_id = $1 AND id = $2
   AND (counter < $3 OR (counter = 0 AND $3 = 0))`;
 const REMOVE = "DELETE FROM passkeys WHERE world_id = $1 AND user_id = $2 AND id = $3";
@@ -35,13 +35,13 @@ const passkeyIn = ({ transports, ...row }: Row): StoredPasskey => ({
 });
 
 const reads = (sql: Reading) => ({
-  /** Returns the passkey with a credential's id. */
+  /** Returns the passkey with a credential id. */
   async get(world: string, id: string): Promise<StoredPasskey | undefined> {
     const row = await sql.one<Row>(GET, [world, id]);
     return row && passkeyIn(row);
   },
 
-  /** Returns a user's passkeys, the oldest first. */
+  /** Returns a user's passkeys, oldest first. */
   async of(world: string, user: string): Promise<StoredPasskey[]> {
     return (await sql.all<Row>(OF_USER, [world, user])).map(passkeyIn);
   },
@@ -54,9 +54,9 @@ const reads = (sql: Reading) => ({
 });
 
 const writes = (sql: Sql, log: DomainLog) => {
-  /** Uses up a challenge, in whichever process it was issued. */
+  /** Consumes a challenge, regardless of which process issued it. */
   async function claim(world: string, challenge: string, at: number): Promise<void> {
-    // Twice the time, because the clocks of processes may differ.
+    // Twice the lifetime, because the clocks of processes may differ.
     await sql.run(PRUNE, [world, at - 2 * CHALLENGE_MS]);
     if ((await sql.run(CLAIM, [world, challenge, at])) === 0) throw changed();
   }
@@ -65,8 +65,8 @@ const writes = (sql: Sql, log: DomainLog) => {
     /**
      * Adds a passkey to a user.
      * @param challenge the challenge that the authenticator signed.
-     * @throws {StoreError} `absent` if the user does not exist, `changed` if the challenge was used
-     * before, `taken` if the world has the passkey, or `quota` (`passkeys`) above
+     * @throws {StoreError} `absent` if the user does not exist, `changed` if the challenge was
+     * already used, `taken` if the world already has the passkey, or `quota` (`passkeys`) above
      * {@link MAX_PASSKEYS}.
      */
     async add(world: string, passkey: StoredPasskey, challenge: string): Promise<void> {
@@ -101,7 +101,7 @@ const writes = (sql: Sql, log: DomainLog) => {
     /**
      * Records a sign-in with a passkey.
      * @throws {StoreError} `absent` if there is no such passkey, or `changed` if the challenge was
-     * used before or the counter did not increase.
+     * already used or the counter did not increase.
      */
     async use(world: string, { id, challenge, counter, at }: PasskeyUse): Promise<void> {
       if (!(await sql.one(GET, [world, id]))) throw absent("passkey");

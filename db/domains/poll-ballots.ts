@@ -48,7 +48,7 @@ const HIDE_WORD = `INSERT INTO poll_hidden_words (world_id, poll, folded) VALUES
 
 const SHOW_WORD = "DELETE FROM poll_hidden_words WHERE world_id = $1 AND poll = $2 AND folded = $3";
 
-/** A user's vote that replaces the one before. */
+/** A user's vote, which replaces the user's previous vote. */
 interface Change {
   readonly user: string;
   readonly before: Cast;
@@ -80,7 +80,7 @@ export function ballotWrites(sql: Sql, log: DomainLog) {
     }
   }
 
-  /** Keeps what is the same, so that a manager's decision about it stays. */
+  /** Keeps unchanged answers, so that a manager's decision about them remains in effect. */
   async function saveAnswers(
     world: string,
     poll: PollRow,
@@ -137,7 +137,10 @@ export function ballotWrites(sql: Sql, log: DomainLog) {
       else if (poll.poll_type !== "scale") await saveAnswers(world, poll, ballot, change);
     },
 
-    /** @throws {StoreError} `absent` on `poll` when the poll has no such answer. */
+    /**
+     * Hides or shows an answer.
+     * @throws {StoreError} `absent` on `poll` if the poll has no such answer.
+     */
     async hide(world: string, poll: PollRow, answer: string, isHidden: boolean): Promise<void> {
       if (poll.poll_type === "text") {
         const shown = isHidden ? 1 : 0;

@@ -3,7 +3,7 @@ import type { EndingPoll, Player } from "../contract/poll-store.js";
 import type { PollRow } from "../rules/poll-rows.js";
 import type { Reading, Sql } from "./domain.js";
 
-// Results that are not counted by option: they are added up from the ballots when they are read.
+// Results that are not counted per option. They are computed from the ballots on each read.
 
 /** Maximum number of words and of texts in a summary. */
 const MAX_WORDS = 100;
@@ -46,8 +46,9 @@ const RANKS = `SELECT o.id, o.votes, CAST(coalesce(sum(v.place), 0) AS BIGINT) A
   WHERE o.world_id = $1 AND o.poll = $2 GROUP BY o.number, o.id, o.votes, o.position
   ORDER BY o.position, o.number`;
 
-// An erased user's ballots are players of their own, because nothing connects them. The node that
-// stored an answer may have a slower clock than the node that opened the quiz.
+// Each ballot of an erased user counts as a separate player, because nothing connects these
+// ballots. The node that stored an answer may have a slower clock than the node that opened the
+// quiz.
 const PLAYERS = `SELECT b.user_id, min(b.number) AS first, CAST(sum(o.correct) AS BIGINT) AS points,
     CAST(sum(CASE WHEN o.correct = 1 AND b.cast_at > p.opened_at
       THEN b.cast_at - p.opened_at ELSE 0 END) AS BIGINT) AS time,
@@ -145,7 +146,9 @@ interface SpelledRow {
   content: string;
 }
 
-/** @param rows the most frequent spelling of each word first. */
+/**
+ * @param rows each word's most frequent spelling comes first.
+ */
 function wordsIn(rows: readonly SpelledRow[]) {
   const words = new Map<string, { text: string; count: number; hidden?: true }>();
   for (const { folded, total, hidden, content } of rows) {

@@ -1,24 +1,24 @@
 import { absent } from "../rules/preconditions.js";
 import { domain, type DomainLog, type Reading, type Sql } from "./domain.js";
 
-/** What a person thinks of a session. */
+/** A person's rating of a session. */
 export interface Rating {
   readonly session: string;
   /** 1 to 5. */
   readonly stars: number;
-  /** Empty without a sentence. */
+  /** Empty if the person wrote no comment. */
   readonly text: string;
 }
 
-/** A rating in the results, without its author. */
+/** An anonymous rating, as in the results. */
 export interface ListedRating extends Rating {
-  /** Increases with each first rating. */
+  /** Increases with each rating; replacing a rating keeps its number. */
   readonly number: number;
   /** In milliseconds since 1970. */
   readonly at: number;
 }
 
-/** The ratings of a session, added up. */
+/** The totals of a session's ratings. */
 export interface RatingSum {
   readonly session: string;
   readonly count: number;
@@ -50,17 +50,20 @@ const STORE = `INSERT INTO session_ratings (world_id, session_id, user_id, stars
   DO UPDATE SET stars = excluded.stars, content = excluded.content, rated_at = excluded.rated_at`;
 
 const reads = (sql: Reading) => ({
-  /** Returns a user's ratings, in the order of the first rating of each session. */
+  /** Returns a user's ratings, in the order in which the user first rated the sessions. */
   own: (world: string, user: string): Promise<Rating[]> => sql.all<Rating>(OWN, [world, user]),
 
-  /** Returns a session's ratings after the one with a number, at most `limit`. */
+  /**
+   * Returns at most `limit` of a session's ratings, starting after the rating with the given
+   * number.
+   */
   list: (world: string, session: string, after: number, limit: number): Promise<ListedRating[]> =>
     sql.all<ListedRating>(OF_SESSION, [world, session, after, limit]),
 
-  /** Returns the sums of all sessions that have ratings, by their id. */
+  /** Returns the totals of all rated sessions, by session id. */
   async sums(world: string): Promise<RatingSum[]> {
     const rows = await sql.all<RatingSum>(SUMS, [world]);
-    // PostgreSQL's sums are decimals, which arrive as text.
+    // PostgreSQL returns sums as decimals, which arrive as text.
     return rows.map(({ session, count, stars }) => ({
       session,
       count: Number(count),
@@ -71,7 +74,7 @@ const reads = (sql: Reading) => ({
 
 const writes = (sql: Sql, log: DomainLog) => ({
   /**
-   * Stores a user's rating of a session. It replaces an earlier one of the same user.
+   * Stores a user's rating of a session, replacing any previous rating by the same user.
    * @param at in milliseconds since 1970.
    * @throws {StoreError} `absent` on `user` or on `session`.
    */
@@ -85,5 +88,5 @@ const writes = (sql: Sql, log: DomainLog) => ({
   },
 });
 
-/** The domain of the ratings of sessions. */
+/** Creates the domain of session ratings. */
 export const ratings = domain({ reads, writes, parameters: { rate: 4 } });

@@ -18,7 +18,10 @@ const screenOf = (row: Row | undefined): RoomScreen => {
 };
 
 const reads = (sql: Reading) => ({
-  /** Returns what a room's screen shows: the welcome page, unless a host has chosen something else. */
+  /**
+   * Returns what a room's screen shows. Defaults to the welcome page until a host chooses something
+   * else.
+   */
   get: async (world: string, room: string): Promise<RoomScreen> =>
     screenOf(await sql.one<Row>(GET, [world, room])),
 });
@@ -39,5 +42,5 @@ const writes = (sql: Sql, log: DomainLog) => ({
 
 type ScreenInput = { readonly show: RoomScreen["show"]; readonly id?: string | null };
 
-/** The domain of the screens that hosts drive, one per room. */
+/** Creates the domain of the host-controlled screens, one per room. */
 export const screens = domain({ reads, writes, parameters: { show: 3 } });

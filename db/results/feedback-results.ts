@@ -9,7 +9,7 @@ export interface Feedback {
   readonly session_id: string;
   readonly session: string;
   readonly stars: number;
-  /** Null without a sentence. */
+  /** Null if there is no comment. */
   readonly text: string | null;
 }
 
@@ -28,7 +28,10 @@ async function* feedbackOf(store: Store, world: string): AsyncGenerator<Feedback
   }
 }
 
-/** The ratings of sessions, in the order of the program. Neither a name nor a time says whose they are. */
+/**
+ * The ratings of sessions, in program order. The rows contain neither names nor times, so that the
+ * authors stay anonymous.
+ */
 export const feedback = results({
   columns: ["session_id", "session", "stars", "text"],
   rowsOf: (record: Feedback) => [{ ...record }],

@@ -5,8 +5,8 @@ import type { Store } from "../contract/store.js";
 import { modeOf } from "./attendance-results.js";
 import { displayNames, type Results } from "./results.js";
 
-// Results as tables for people: names instead of ids, times in the event's zone, headings in the
-// organizer's language, and nothing that was deleted.
+// Results as human-readable tables: names instead of ids, times in the event's time zone, headings
+// in the organizer's language, and no deleted content.
 
 /** The languages of headings. */
 export const readableLocales = ["en", "de"] as const;
@@ -15,7 +15,7 @@ export type ReadableLocale = (typeof readableLocales)[number];
 type Texts = readonly [en: string, de: string];
 type Row = Readonly<Record<string, Cell>>;
 
-/** A column of a table for people. */
+/** A column of a human-readable table. */
 export interface ReadableColumn {
   readonly title: string;
   /** In characters. */
@@ -24,11 +24,11 @@ export interface ReadableColumn {
   readonly isTime: boolean;
 }
 
-/** A table for people. */
+/** A human-readable table. */
 export interface ReadableTable {
   readonly sheet: string;
   readonly columns: readonly ReadableColumn[];
-  /** The place of the column whose values name the sheets; one sheet by default. */
+  /** The index of the column whose values name the sheets; by default, there is a single sheet. */
   readonly sheetAt?: number | undefined;
   readonly rows: AsyncIterable<readonly Cell[]>;
 }
@@ -73,7 +73,8 @@ const tables: Record<ResultsKind, Readable> = {
       ["files", "Files", "Dateien", "long"],
       ["edited", "Edited", "Bearbeitet", "time"],
     ],
-    // An edit also changes the message itself; people who join and leave are no messages.
+    // An edit also changes the message itself, and events about people who join or leave are not
+    // messages.
     keeps: ({ deleted, replaces, type }) =>
       !deleted && replaces === null && type === "channel.message",
   },
@@ -178,14 +179,14 @@ const NOT_KEPT: Texts = [
   "Die Anwesenheit wurde nicht festgehalten. Für die nächste Veranstaltung lässt sie sich unter Ergebnisse einschalten.",
 ];
 
-/** Records whose mentions are resolved together. */
+/** Number of records whose mentions are resolved in one batch. */
 const AT_ONCE = 100;
 
 const MENTION = /@([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})/g;
 
 /**
- * Returns a table for people.
- * @param zone the event's time zone, which `Intl` knows.
+ * Returns a human-readable table.
+ * @param zone the event's time zone, which `Intl` must know.
  */
 export function readableTable(
   store: Store,
@@ -246,7 +247,7 @@ export function readableTable(
   return { sheet: sheet[at]!, columns, ...(by >= 0 && { sheetAt: by }), rows: rows() };
 }
 
-/** Replaces mentions by names, a hundred rows at a time. */
+/** Replaces mentions with names, a hundred rows at a time. */
 async function* named(
   store: Store,
   world: string,
@@ -281,7 +282,7 @@ const nameIn = (names: ReadonlyMap<string, string>, id: string, all: string): st
   return name === undefined ? all : `@${name}`;
 };
 
-/** Returns a function that writes times as a clock in a zone shows them. */
+/** Returns a function that formats times as local times in a zone. */
 function clockOf(zone: string): (time: string) => string {
   const format = new Intl.DateTimeFormat("sv-SE", {
     timeZone: zone,

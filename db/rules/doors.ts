@@ -6,14 +6,14 @@ import {
 } from "../../schemas/plain/access.js";
 import type { Program, ProgramStore } from "../contract/program-store.js";
 
-// Who may enter an event in its present phase.
+// Decides who may enter an event in its current phase.
 
-/** A person who wants to enter, or who is in. */
+/** A person who wants to enter, or who has already entered. */
 export interface Entrant {
   readonly traits: ReadonlySet<string>;
-  /** Whether the person has a link of their own, as opposed to guests, anonymous links and screens. */
+  /** Whether the person has a personal link. Guests, anonymous links and screens have none. */
   readonly isInvited: boolean;
-  /** The user's id, if the person has a user. */
+  /** The user's id, if the person already is a user. */
   readonly user: string | undefined;
 }
 
@@ -45,7 +45,7 @@ export const closedTo = (
 const NOBODY: ReadonlySet<string> = new Set();
 
 /**
- * Reads the users who are speakers, if the phase of the world makes them matter.
+ * Reads the users who are speakers, if the world's phase makes that relevant.
  * @param world undefined if there is no such world.
  */
 export const speakersAtDoor = async (

@@ -12,18 +12,18 @@ import { nearNames } from "../../schemas/plain/sheets/near-names.js";
 import type { Session, Speaker } from "../../schemas/program/program.js";
 import type { NewRoom } from "../contract/program-store.js";
 
-// What an import changes, record by record, and what it keeps of the changes that people made by
-// hand since the last import.
+// Lists what an import changes, record by record, and which manual edits since the last import it
+// keeps.
 
-/** The current state of the world, which a document is compared with. */
+/** The current state of the world, with which a document is compared. */
 export interface PresentProgram {
   sessions: readonly Session[];
   speakers: readonly Speaker[];
   /** The rooms that the caller may see, in list order. All other rooms are treated as absent. */
   rooms: readonly { id: string; name: string }[];
-  /** The rooms that new ones may be like. */
+  /** The rooms from which new rooms may copy their modules. */
   models?: readonly NewRoom[];
-  /** The fields that were changed by hand, by the id of the session or speaker. */
+  /** The manually edited fields, by the id of the session or speaker. */
   edits?: Readonly<Record<string, readonly string[]>>;
   /** Whether the world has a user with this id. */
   isUser: (id: string) => boolean;
@@ -33,7 +33,7 @@ export interface PresentProgram {
 
 type Stored = Session | Speaker;
 
-/** What was changed by hand, and what an import does about it. */
+/** The manual edits to a record, and how the import treats them. */
 export class Edits {
   readonly #replaced: ReadonlySet<string>;
   readonly #keeps: boolean;
@@ -46,7 +46,7 @@ export class Edits {
     this.#replaced = new Set(choices?.replace);
   }
 
-  /** Whether the import replaces what was changed by hand in a record. */
+  /** Whether the import overwrites the manual edits to a record. */
   isFollowed(id: string): boolean {
     return id in this.fields && (!this.#keeps || this.#replaced.has(id));
   }
@@ -55,7 +55,10 @@ export class Edits {
     return this.fields[id]?.includes(field) ?? false;
   }
 
-  /** Returns a record as the import leaves it: as wanted, except what it keeps. */
+  /**
+   * Returns a record as it is after the import: the values in the document, except for the edits
+   * that are kept.
+   */
   keep<T extends Stored>(before: T, wanted: T): T {
     const kept = this.fields[before.id];
     if (!kept || this.isFollowed(before.id)) return wanted;
@@ -72,7 +75,7 @@ export class Edits {
   }
 }
 
-/** Longer texts are cut, in characters. */
+/** Maximum length of a displayed text, in characters. Longer texts are truncated. */
 const LONGEST = 300;
 
 /** The fields of new records that are shown. */
@@ -85,7 +88,7 @@ interface Listed<D, T> {
   readonly after: T;
 }
 
-/** Collects what an import changes. The list is made only if it is asked for. */
+/** Collects the changes that an import makes. The list is built only on request. */
 export class Lists {
   readonly #sessions: Listed<DocumentSession, Session>[] = [];
   readonly #speakers: Listed<DocumentSpeaker, Speaker>[] = [];
@@ -108,7 +111,10 @@ export class Lists {
     this.#deleted = ids;
   }
 
-  /** @param people all speakers, present and new. @param made the rooms that the import creates. */
+  /**
+   * @param people all speakers, existing and new.
+   * @param made the rooms that the import creates.
+   */
   all(people: readonly Speaker[], made: readonly NewRoom[], edits: Edits): ImportLists {
     const { rooms, sessions, speakers } = this.present;
     const roomNames = new Map([...made, ...rooms].map(({ id, name }) => [id, name]));

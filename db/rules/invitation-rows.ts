@@ -10,8 +10,8 @@ import type {
 import type { MailProgress } from "../contract/mail-store.js";
 import { foldCase } from "../../schemas/plain/folding.js";
 
-// Decides whether a token that names an invitation is valid. The `jti` of such a token is the
-// invitation's id, a dot, the letter of the token's kind, and the serial of that kind.
+// Decides whether a token that refers to an invitation is valid. The `jti` of such a token consists
+// of the invitation's id, a dot, the letter of the token's kind, and the serial of that kind.
 
 const LETTERS = { link: "l", recovery: "r", session: "s" } as const;
 
@@ -23,21 +23,27 @@ const JTI = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.([
 export const jtiOf = (invitation: InvitationStanding, kind: InvitationTokenKind): string =>
   `${invitation.id}.${LETTERS[kind]}${invitation[kind]}`;
 
-/** Returns the invitation that a `jti` names, or undefined if it names none. Other systems use any `jti`. */
+/**
+ * Returns the invitation to which a `jti` refers, or undefined if there is none. Tokens from other
+ * systems may have any `jti`.
+ */
 export function invitationIn(jti: unknown): InvitationName | undefined {
   const [, id, letter, serial] = (typeof jti === "string" && JTI.exec(jti)) || [];
   if (id === undefined) return undefined;
   return { id, kind: KINDS[letter as keyof typeof KINDS], serial: Number(serial) };
 }
 
-/** Returns the event's end in milliseconds since 1970; undefined if it has none. Old rows may hold any value. */
+/**
+ * Returns the event's end in milliseconds since 1970, or undefined if it has none. Old rows may
+ * contain any value.
+ */
 export function endOfEvent(config: WorldConfig): number | undefined {
   const { event } = config as { event?: { ends_at?: unknown } | null };
   const end = typeof event?.ends_at === "string" ? Date.parse(event.ends_at) : NaN;
   return Number.isNaN(end) ? undefined : end;
 }
 
-/** Returns when an invitation ends, in milliseconds since 1970; null for never. */
+/** Returns when an invitation ends, in milliseconds since 1970; null if it never ends. */
 export function endOf(
   { ends, expires_at }: Pick<InvitationStanding, "ends" | "expires_at">,
   config: WorldConfig,
@@ -47,7 +53,7 @@ export function endOf(
   return end === undefined ? null : end + ENDS_AFTER_EVENT_MS;
 }
 
-/** What a token of an invitation grants now. */
+/** What an invitation's token currently grants. */
 export interface InvitationGrant {
   readonly traits: readonly string[];
   /** When the grant ends, in milliseconds since 1970; null for never. */
@@ -55,8 +61,9 @@ export interface InvitationGrant {
 }
 
 /**
- * Returns what a token that names an invitation grants, or undefined if the token does not stand:
- * the invitation is gone, revoked or another person's, or a newer token of its kind was made.
+ * Returns what a token that refers to an invitation grants, or undefined if the token is no longer
+ * valid: the invitation was deleted, was revoked or belongs to another person, or a newer token of
+ * the same kind has been issued.
  * @param uid the token's `uid`.
  */
 export function grantOf(
@@ -73,8 +80,8 @@ export function grantOf(
 const time = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString());
 
 /**
- * Returns an invitation as callers see it.
- * @param report what became of the last mail to the person.
+ * Returns an invitation in the form that callers receive.
+ * @param report the status of the last mail to the person.
  */
 export function shownInvitation(
   { ends, expires_at, ...it }: InvitationRecord,
@@ -108,7 +115,7 @@ export function shownInvitation(
   };
 }
 
-/** The fields whose change leaves what tokens grant as it is. */
+/** The fields that can change without affecting what tokens grant. */
 const HARMLESS: ReadonlySet<string> = new Set(["name", "email", "language", "used_at"]);
 
 /** Whether an entry about an invitation may change what its tokens grant. */

@@ -5,12 +5,12 @@ import type { Ballot, Poll, PollVote } from "../contract/poll-store.js";
 import { StoreError } from "../contract/store.js";
 import type { OptionRow, PollRow } from "./poll-rows.js";
 
-// What a vote means in each kind of poll. Shared by the engines.
+// The meaning of a vote in each kind of poll. Shared by the engines.
 
-/** A word or a text of a ballot. */
+/** A word or a text in a ballot. */
 export interface Written {
   readonly content: string;
-  /** The form in which a word is counted; empty for texts. */
+  /** The normalized form under which a word is counted; empty for texts. */
   readonly folded: string;
 }
 
@@ -22,7 +22,7 @@ export interface Cast {
   readonly answers: readonly Written[];
 }
 
-/** Whether a ballot has a vote. */
+/** Whether a ballot contains a vote. */
 export const hasVote = ({ options, value, answers }: Cast): boolean =>
   options.length > 0 || value !== null || answers.length > 0;
 
@@ -36,7 +36,7 @@ export const isSameCast = (before: Cast, after: Cast): boolean =>
 /**
  * Returns a user's ballot after a vote.
  * @param options the poll's options, in order.
- * @param before the user's ballot so far.
+ * @param before the user's previous ballot.
  * @throws {StoreError} `denied` on `poll`.
  */
 export function castIn(
@@ -72,7 +72,9 @@ export function castIn(
   }
 }
 
-/** Only an empty list withdraws a vote: if no option is known, the vote stays. */
+/**
+ * Only an empty list withdraws a vote: a list with unknown options only leaves the vote unchanged.
+ */
 function chosenIn(
   type: Poll["poll_type"],
   options: readonly OptionRow[],
@@ -106,7 +108,7 @@ function valueIn({ min = 1, max = 5 }: PollSettings, value: number | null): numb
   throw refused(`The value must be a whole number from ${min} to ${max}.`);
 }
 
-/** Words are compared without case and accents, and a text is taken once. */
+/** Words are compared ignoring case and accents, and a repeated text counts once. */
 function answersIn(
   type: "words" | "text",
   { answers: most = 1, length = 1 }: PollSettings,
@@ -127,12 +129,12 @@ function answersIn(
   return [...written.values()];
 }
 
-/** The form in which words are counted, for a word in any spelling. */
+/** Returns the normalized form under which a word is counted, from any of its spellings. */
 export const countedAs = (word: string): string => foldText(word.trim().replace(/\s+/g, " "));
 
 const refused = (reason: string) => new StoreError("denied", reason, "poll");
 
-/** A row of a user's votes: an option, a value or an answer. */
+/** A row of a user's vote: an option, a value or an answer. */
 export interface VoteLine {
   readonly poll: string;
   readonly option: string | null;
@@ -140,7 +142,10 @@ export interface VoteLine {
   readonly answer: string | null;
 }
 
-/** Groups a user's votes into ballots. @param lines in the order of the polls and of each ballot. */
+/**
+ * Groups rows of votes into ballots.
+ * @param lines ordered by poll, and within each ballot.
+ */
 export function ballotsIn(lines: Iterable<VoteLine>): Ballot[] {
   const ballots = new Map<string, Ballot>();
   for (const { poll, option, value, answer } of lines) {

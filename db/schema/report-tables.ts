@@ -15,7 +15,7 @@ import {
   type SchemaPart,
 } from "../copies/columns.js";
 
-/** Tables for what people report to the moderators. */
+/** Tables for reports to the moderators. */
 export const reportTables: SchemaPart = [
   /* sql */ `
 -- Reported things. A thing that is reported after a decision is a new row.

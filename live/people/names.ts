@@ -5,7 +5,7 @@ import { nameShapeOf } from "../../schemas/plain/look-alikes.js";
 import type { World } from "../../schemas/worlds.js";
 import { LiveError } from "../rules/problems.js";
 
-/** A person who takes a name. */
+/** A person who chooses a display name. */
 interface Namer {
   readonly identity: { readonly traits: ReadonlySet<string> };
   /** The new profile. */
@@ -15,7 +15,7 @@ interface Namer {
 }
 
 /**
- * Checks that a display name has no blocked word. Everyone may keep theirs.
+ * Checks that a display name contains no blocked word. Everyone may keep their current name.
  * @throws {LiveError} `chat.blocked_word`.
  */
 export function requireAllowedName(
@@ -27,8 +27,8 @@ export function requireAllowedName(
 }
 
 /**
- * Checks that a display name does not look like that of a member of the team. Members of the team
- * may take any name, and everyone may keep theirs.
+ * Checks that a display name does not resemble that of a team member. Team members may choose any
+ * name, and everyone may keep their current name.
  * @throws {LiveError} `profile.name_taken`.
  */
 export async function requireFreeName(

@@ -5,7 +5,7 @@ import type { World } from "../../schemas/worlds.js";
 import { encoded, type Json } from "./encoding.js";
 import { publicUser } from "./shapes.js";
 
-// Users in the public form that pushes and answers contain.
+// Users in the public form that pushes and responses contain.
 
 /** Access to user records. */
 export interface UserReads {

@@ -10,20 +10,20 @@ import { eventPreview } from "../web/preview.js";
 import type { Letter } from "./smtp.js";
 import { type MailWords, wordsFor } from "./words.js";
 
-/** What a mail is about. */
+/** The content of a mail. */
 export interface Occasion {
   /** The mail's id. */
   readonly id: string;
   readonly world: World;
   readonly kind: "invitation" | "reminder" | "login" | "test";
   readonly detail: MailDetail;
-  /** The recipient; the name is empty for none. */
+  /** The recipient. The name is empty if unknown. */
   readonly to: { readonly name: string; readonly address: string };
   /** The recipient's language, if known. */
   readonly locale: string | null | undefined;
-  /** The address that the button opens. */
+  /** The URL that the button opens. */
   readonly url: string;
-  /** The address that ends further mails; undefined for a mail that the recipient asked for. */
+  /** The unsubscribe URL; undefined for a mail that the recipient requested. */
   readonly stopUrl: string | undefined;
 }
 
@@ -34,8 +34,8 @@ const COLOR = "#4338ca";
 const MAX_TITLE = 100;
 
 /**
- * Returns a text as one line. Headers end at a line break, and a title or a name may contain
- * anything.
+ * Returns a text as a single line. A line break would end the header, and titles and names may
+ * contain any character.
  */
 export const oneLine = (text: string): string =>
   text
@@ -51,7 +51,10 @@ function timeIn(world: World, field: "starts_at" | "ends_at"): number | undefine
   return text === undefined ? undefined : Date.parse(text);
 }
 
-/** Formats an event's time in its zone, such as `Monday, March 1, 2027, 9:00 AM – 5:00 PM GMT+1`. */
+/**
+ * Formats an event's time in its time zone, such as `Monday, March 1, 2027, 9:00 AM – 5:00 PM
+ * GMT+1`.
+ */
 function whenOf(world: World, locale: string, isShort = false): string | undefined {
   const start = timeIn(world, "starts_at");
   if (start === undefined) return undefined;
@@ -70,7 +73,7 @@ function whenOf(world: World, locale: string, isShort = false): string | undefin
   return format.formatRange(start, end);
 }
 
-/** Writes a mail, as text and as HTML, in the recipient's language. */
+/** Composes a mail as text and as HTML, in the recipient's language. */
 export function compose(occasion: Occasion, sender: Sender): Letter {
   const { id, world, detail, to, url, stopUrl } = occasion;
   const words = wordsFor(occasion.locale ?? detail.locale ?? world.config["locale"]);
@@ -117,7 +120,7 @@ export function compose(occasion: Occasion, sender: Sender): Letter {
     text: textOf(content),
     html: htmlOf(content),
     headers: {
-      // Keeps vacation notices from answering.
+      // Prevents automatic vacation replies.
       "Auto-Submitted": "auto-generated",
       ...(stopUrl !== undefined && {
         "List-Unsubscribe": `<${stopUrl}>`,
@@ -131,12 +134,15 @@ function textsOf({ kind, detail }: Occasion, words: MailWords) {
   return kind === "reminder" ? words.reminder[detail.reminder ?? "day"] : words[kind];
 }
 
-/** Returns the host's own texts: those of this mail, or those of the event. A link by e-mail has none. */
+/**
+ * Returns the host's own texts: those for this mail, or those for the event. An e-mailed link has
+ * none.
+ */
 function ownTexts({ kind, detail, world }: Occasion): { subject?: string; text?: string } {
   if (kind === "login") return {};
   const { subject, text } = mailWishesOf(world.config);
   const own = { ...(text !== undefined && { text }), ...detail };
-  // A reminder keeps its own subject, which tells it from the invitation.
+  // A reminder keeps its own subject, so that recipients can tell it from the invitation.
   return kind === "reminder" || subject === undefined ? own : { subject, ...own };
 }
 
@@ -176,7 +182,7 @@ function textOf(content: Content): string {
   return `${parts.filter((part) => part !== "").join("\n\n")}\n`;
 }
 
-/** Escapes a text, and keeps its paragraphs and line breaks. */
+/** Escapes a text, preserving its paragraphs and line breaks. */
 const paragraphs = (text: string): string =>
   text
     .trim()
@@ -187,7 +193,7 @@ const paragraphs = (text: string): string =>
 
 const lines = (text: string): string => escaped(text).replace(/\r?\n/g, "<br>");
 
-// Mail programs know tables and inline styles, and little else.
+// Mail clients support tables and inline styles, and little else.
 function htmlOf(content: Content): string {
   const { words, event, hello, sentence, facts, button, url, note, because } = content;
   const { contact, stopUrl, color } = content;

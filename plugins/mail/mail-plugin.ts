@@ -17,7 +17,7 @@ export interface Mailer {
   /** The sender's address. */
   readonly from: string;
   readonly perMinute: number;
-  /** Looks for new mails now, instead of within a second. */
+  /** Checks for new mails immediately, instead of within a second. */
   wake(): void;
 }
 
@@ -30,7 +30,7 @@ export function mailerOf({ mail }: { readonly mail: Mailer | undefined }): Maile
   throw new Refusal(409, "This server sends no mails: its operator has not set SMTP_URL.");
 }
 
-/** Sends the mails of the queue, and queues reminders. */
+/** Sends queued mails, and queues reminders. */
 export default fp<{
   settings: MailSettings | undefined;
   publicUrl: string | undefined;

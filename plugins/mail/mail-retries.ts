@@ -4,10 +4,13 @@ const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Delays after the failures of a mail, in milliseconds. After the last one, the mail has failed. */
+/**
+ * Delays after failed attempts to send a mail, in milliseconds. After the last one, the mail has
+ * failed.
+ */
 const PATIENT = [MINUTE, 5 * MINUTE, 15 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR];
 
-/** The same for a mail that somebody waits for. */
+/** Delays for a mail for which somebody is waiting. */
 const HASTY = [5 * SECOND, 15 * SECOND, MINUTE];
 
 const DELAYS: Readonly<Record<MailKind, readonly number[]>> = {
@@ -19,7 +22,8 @@ const DELAYS: Readonly<Record<MailKind, readonly number[]>> = {
 };
 
 /**
- * Returns when to try a mail again, in milliseconds since 1970; undefined if it has failed too often.
+ * Returns when to retry a mail, in milliseconds since 1970, or undefined if it has failed too
+ * often.
  * @param now in milliseconds since 1970.
  */
 export function retryAt({ kind, attempts }: Pick<Mail, "kind" | "attempts">, now: number) {

@@ -10,7 +10,10 @@ import { startOf } from "./mail-message.js";
 
 const HOUR = 3_600_000;
 
-/** How long before the event each reminder is queued, and until when, in milliseconds. */
+/**
+ * How long before the event each reminder may be queued, at the earliest and at the latest, in
+ * milliseconds.
+ */
 const SPANS: Readonly<Record<ReminderKind, { from: number; until: number }>> = {
   day: { from: 24 * HOUR, until: 2 * HOUR },
   hour: { from: HOUR, until: 0 },
@@ -29,8 +32,9 @@ export function reminderOf(start: number, now: number): ReminderKind | undefined
 }
 
 /**
- * Queues the reminders that are due. Several processes may do so: each person gets each reminder once
- * for a day on which the event begins, even if the event moves within that day.
+ * Queues the reminders that are due. Several processes may run this at the same time: each person
+ * receives each reminder at most once per start date of the event, even if the event moves within
+ * that day.
  * @param now in milliseconds since 1970.
  */
 export async function queueReminders(store: Store, now: number): Promise<void> {
@@ -56,7 +60,7 @@ async function remind(store: Store, world: World, now: number): Promise<void> {
       after,
       now,
     });
-    // Whoever was invited this late needs no reminder.
+    // A person who was invited this late needs no reminder.
     const wanted = invitations.filter(
       (it) => it.email && it.created_at < earliest && stands(it, world, now),
     );

@@ -4,7 +4,7 @@ import type { MailSettings } from "../../config.js";
 import { truncate } from "../../schemas/plain/texts.js";
 import { isLoopback } from "../../schemas/plain/config/variables.js";
 
-/** A mail as it travels. */
+/** A mail to transmit. */
 export interface Letter {
   readonly to: { readonly name: string; readonly address: string };
   readonly from: { readonly name: string; readonly address: string };
@@ -19,24 +19,25 @@ export interface Letter {
 }
 
 /**
- * What the mail server made of a mail:
+ * The result of transmitting a mail:
  *
- * - `taken`: it took responsibility for the mail.
- * - `refused`: it refuses this mail for good.
- * - `later`: it does not have the mail, which may be sent again.
- * - `unknown`: the dialog broke off after the mail itself had begun. It may have taken the mail.
+ * - `taken`: the mail server accepted responsibility for the mail.
+ * - `refused`: the mail server permanently rejected this mail.
+ * - `later`: the mail server does not have the mail, so it may be sent again.
+ * - `unknown`: the connection was lost after the transmission of the content had begun. The mail
+ *   server may have accepted the mail.
  */
 export type Transmission =
   | { readonly result: "taken" }
   | {
       readonly result: "refused" | "later" | "unknown";
-      /** What the mail server answered, or what went wrong. */
+      /** The mail server's reply, or a description of the error. */
       readonly reason: string;
-      /** Whether the mail server spoke about this mail, and not about the connection. */
+      /** Whether the reply concerns this mail, and not the connection. */
       readonly ofMail: boolean;
     };
 
-/** The error of the client, as far as this module reads it. */
+/** The properties of the SMTP client's errors that this module uses. */
 interface SmtpError extends Error {
   code?: string;
   /** The command that failed. */
@@ -54,7 +55,7 @@ const MAX_REASON = 200;
  */
 const OF_MAIL = new Set(["MAIL FROM", "RCPT TO", "DATA"]);
 
-/** Returns a mail as it travels (RFC 5322). */
+/** Formats a mail for transmission (RFC 5322). */
 export async function bytesOf({ id, from, to, headers, ...texts }: Letter): Promise<Buffer> {
   const { default: MailComposer } = await import("nodemailer/lib/mail-composer");
   const domain = from.address.slice(from.address.lastIndexOf("@") + 1);
@@ -64,20 +65,20 @@ export async function bytesOf({ id, from, to, headers, ...texts }: Letter): Prom
     to: { ...to },
     headers: { ...headers },
     messageId: `<${id}@${domain}>`,
-    // The texts come from people, and must never name a file or a URL to read.
+    // Users write these texts, so the texts must never cause a file or a URL to be read.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
   return composer.compile().build();
 }
 
-/** Sends a mail over a connection of its own. Never rejects. */
+/** Sends a mail over a separate connection. Never rejects. */
 export async function transmit(settings: MailSettings, letter: Letter): Promise<Transmission> {
   let hasBegun = false;
   try {
     const { from, to } = letter;
     const bytes = await bytesOf(letter);
-    // The client reads the message once the server has asked for it.
+    // The client reads the message only when the server asks for it.
     const message = new Readable({
       read() {
         hasBegun = true;
@@ -101,7 +102,7 @@ export async function transmit(settings: MailSettings, letter: Letter): Promise<
 }
 
 /**
- * Checks whether the mail server answers, and accepts the user and the password. Sends nothing.
+ * Checks whether the mail server responds and accepts the user and the password. Sends nothing.
  * @returns the problem, for the operator; undefined if there is none. Never rejects.
  */
 export async function checkMail(settings: MailSettings): Promise<string | undefined> {
@@ -115,7 +116,7 @@ export async function checkMail(settings: MailSettings): Promise<string | undefi
   }
 }
 
-/** Opens a connection for one mail, and closes it afterwards. */
+/** Opens a connection for one mail, and closes it afterward. */
 async function withConnection(
   { url, timeout }: MailSettings,
   work: (connection: SMTPConnection) => Promise<void>,
@@ -128,9 +129,9 @@ async function withConnection(
     host: hostname.replace(/^\[|\]$/g, ""),
     port: port === "" ? (secure ? 465 : 587) : Number(port),
     secure,
-    // On this machine, nobody can listen, and certificates rarely fit.
+    // A local connection cannot be intercepted, and certificates rarely match local names.
     ignoreTLS: isLocal,
-    // A password is never sent in the clear.
+    // Never sends a password unencrypted.
     requireTLS: !isLocal && username !== "",
     connectionTimeout: timeout,
     greetingTimeout: timeout,
@@ -142,7 +143,7 @@ async function withConnection(
     connection.on("end", () => reject(new Error("The mail server closed the connection.")));
     timer = setTimeout(() => reject(new Error("The mail server took too long.")), timeout);
   });
-  // The connection also ends after its work.
+  // The connection also ends after a successful transmission, when nobody awaits this promise.
   ended.catch(() => {});
   try {
     await Promise.race([
@@ -176,15 +177,18 @@ function failureOf(error: SmtpError, hasBegun: boolean): Transmission {
   const { code = "", responseCode = 0, command = "" } = error;
   const reason = reasonOf(error);
   const ofMail = OF_MAIL.has(command);
-  // The client itself refuses an address that this server does not support.
+  // The client itself refuses an address that the mail server does not support.
   const isOdd = code === "EENVELOPE" && responseCode === 0;
   if (isOdd || (responseCode >= 500 && ofMail)) return { result: "refused", reason, ofMail: true };
-  // Without an answer to the message, nobody knows whether the server has it.
+  // Without a reply to the message, it is unknown whether the mail server has it.
   if (hasBegun && responseCode === 0) return { result: "unknown", reason, ofMail: true };
   return { result: "later", reason, ofMail };
 }
 
-/** Returns the reason for a failure, without addresses, because reasons outlive the erasure of people. */
+/**
+ * Returns the reason for a failure, without e-mail addresses, because reasons are kept after people
+ * are erased.
+ */
 export function reasonOf(error: Error): string {
   const { response, message } = error as SmtpError;
   const words = (response ?? message)

@@ -1,8 +1,8 @@
 import type { ReminderKind } from "../../db/contract/mail-store.js";
 
-/** The words of mails in one language. Names and titles are plain text. */
+/** The texts of mails in one language. Names and titles are inserted as plain text. */
 export interface MailWords {
-  /** The language tag for dates, and for readers. */
+  /** The language tag for dates and screen readers. */
   readonly locale: string;
   readonly hello: (name: string) => string;
   readonly invitation: Texts;
@@ -11,11 +11,11 @@ export interface MailWords {
   readonly test: Texts;
   readonly when: string;
   readonly where: string;
-  /** Below the button: a link that signs its bearer in. */
+  /** Shown below the button of a link that signs in whoever has it. */
   readonly personal: string;
-  /** Below the button of a link by e-mail. */
+  /** Shown below the button of an e-mailed login link. */
   readonly once: string;
-  /** Introduces the address for readers whose program shows no button. */
+  /** Introduces the URL for recipients whose mail client shows no button. */
   readonly orOpen: string;
   readonly questions: (contact: string) => string;
   /** Why the mail was sent. */
@@ -23,7 +23,7 @@ export interface MailWords {
   readonly becauseAsked: string;
   readonly becauseTest: string;
   readonly stop: string;
-  /** The page on which the recipient ends further mails. */
+  /** The unsubscribe page. */
   readonly stopPage: {
     readonly title: string;
     readonly text: string;
@@ -33,7 +33,7 @@ export interface MailWords {
   };
 }
 
-/** The words of one kind of mail. `when` is the event's time, in words. */
+/** The texts of one kind of mail. `when` is the formatted time of the event. */
 interface Texts {
   readonly subject: (event: string, when: string) => string;
   readonly sentence: (event: string, when: string) => string;
@@ -142,6 +142,6 @@ const de: MailWords = {
   },
 };
 
-/** Returns the words for a language tag. English is the default. */
+/** Returns the texts for a language tag. English is the default. */
 export const wordsFor = (locale: unknown): MailWords =>
   typeof locale === "string" && /^de\b/i.test(locale) ? de : en;

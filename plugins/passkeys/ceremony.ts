@@ -12,7 +12,7 @@ import {
   type PasskeyUse,
 } from "../../db/contract/passkey-store.js";
 
-// The two ceremonies of WebAuthn, on top of the library: adding a passkey, and signing in with one.
+// The two WebAuthn ceremonies, based on the library: adding a passkey, and signing in with one.
 
 /** The site that a ceremony is for. */
 export interface Site {
@@ -50,8 +50,8 @@ const ALGORITHMS = [-8, -7, -257];
 
 /**
  * Returns the options for adding a passkey.
- * @param event the title of the event, by which people tell the passkeys of one site apart.
- * @param present the owner's passkeys, whose authenticators are not offered again.
+ * @param event the title of the event, which distinguishes the passkeys of one site.
+ * @param present the owner's existing passkeys. Their authenticators are not offered again.
  */
 export async function registrationOptions(
   { host }: Site,
@@ -69,7 +69,7 @@ export async function registrationOptions(
     timeout: CHALLENGE_MS,
     supportedAlgorithmIDs: ALGORITHMS,
     attestationType: "none",
-    // A passkey is the only proof, so it must be more than the possession of a device.
+    // A passkey is the only proof of identity, so possession of the device is not enough.
     authenticatorSelection: { residentKey: "required", userVerification: "required" },
     excludeCredentials: present
       .filter((it) => it.host === host)
@@ -77,7 +77,7 @@ export async function registrationOptions(
   });
 }
 
-/** Returns the options for signing in. They name nobody, so they reveal nothing. */
+/** Returns the options for signing in. They contain no user, so they reveal nothing. */
 export async function loginOptions({ host }: Site): Promise<PublicKeyCredentialRequestOptionsJSON> {
   const { generateAuthenticationOptions } = await import("@simplewebauthn/server");
   return generateAuthenticationOptions({
@@ -90,12 +90,12 @@ export async function loginOptions({ host }: Site): Promise<PublicKeyCredentialR
 /** The part of a {@link StoredPasskey} that an authenticator determines. */
 export type NewCredential = Pick<StoredPasskey, "id" | "publicKey" | "counter" | "transports">;
 
-/** Known transports; a browser may report others. */
+/** The known transports. Browsers may report others. */
 const TRANSPORTS = ["ble", "cable", "hybrid", "internal", "nfc", "smart-card", "usb"];
 
 /**
  * Verifies a new credential.
- * @returns undefined if it is not valid for this site and challenge.
+ * @returns undefined if the credential is not valid for this site and challenge.
  */
 export async function verifyRegistration(
   { host, origin }: Site,
@@ -121,7 +121,7 @@ export async function verifyRegistration(
       transports: TRANSPORTS.filter((it) => (transports as unknown[]).includes(it)),
     };
   } catch {
-    // The library throws for every response that is not valid.
+    // The library throws on every invalid response.
     return undefined;
   }
 }
@@ -161,6 +161,9 @@ export async function verifyLogin(
 /** Returns a user handle: 16 bytes of the id, which is a UUID, so that it says nothing about the person. */
 const handleOf = (id: string) => new Uint8Array(Buffer.from(id.replaceAll("-", ""), "hex"));
 
-/** Returns the digest by which a passkey names the key that verified its owner's token. */
+/**
+ * Returns the digest that identifies, in a passkey's proof, the key that verified the owner's
+ * token.
+ */
 export const keyDigest = (key: object): string =>
   createHash("sha256").update(JSON.stringify(key)).digest("base64url");

@@ -21,7 +21,7 @@ const STYLE =
 
 const DIGEST = createHash("sha256").update(STYLE).digest("base64");
 
-/** No scripts and nothing from elsewhere: a page with one button. */
+/** No scripts and no external resources: the page consists of a single button. */
 const headers = {
   "content-security-policy": `default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; style-src 'sha256-${DIGEST}'`,
   "cache-control": "no-store",
@@ -30,12 +30,12 @@ const headers = {
 };
 
 /**
- * The link in mails with which people end further mails. Mail programs send a POST themselves (RFC
- * 8058). A GET changes nothing, because scanners of mails follow each link.
+ * The unsubscribe link in mails. Mail clients send the POST themselves (RFC 8058). A GET changes
+ * nothing, because mail scanners follow every link.
  */
 const routes: FastifyPluginAsync = async (app) => {
   const config = { requires: "public" } as const;
-  // The body is always the same, in any form.
+  // The body is always the same, regardless of its format.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => {
     payload.resume();
@@ -60,7 +60,9 @@ const routes: FastifyPluginAsync = async (app) => {
   });
 };
 
-/** @param state `ask` before the button was used. */
+/**
+ * @param state `ask` until the button has been pressed.
+ */
 async function sendPage(
   reply: FastifyReply,
   state: "ask" | "done" | "unknown",
@@ -68,7 +70,7 @@ async function sendPage(
   const { params, server } = reply.request as Request;
   const world = (await server.store.worlds.get(params.world))?.value;
   const { locale, stopPage } = wordsFor(world?.config["locale"]);
-  // Only people with a mail may know the title.
+  // Only recipients of a mail may see the event's title.
   const heading = state === "unknown" ? stopPage.title : (world?.title ?? stopPage.title);
   const text = { ask: stopPage.text, done: stopPage.done, unknown: stopPage.unknown }[state];
   const form = `<form method="post"><button>${escaped(stopPage.button)}</button></form>`;

@@ -42,14 +42,14 @@ const TESTS_PER_MINUTE = 10;
 /** Maximum number of codes per minute from one network. A whole hall may share an address. */
 const CODES_PER_MINUTE = 120;
 
-/** How long a request waits for its test mail, in milliseconds, and how often it looks. */
+/** How long a request waits for its test mail, and how often it checks, in milliseconds. */
 const TEST_WAIT_MS = 20_000;
 const TEST_LOOK_MS = 200;
 
-/** Lifetime of a session that a link by e-mail begins. The invitation may end it earlier. */
+/** Lifetime of a session that starts from an e-mailed link. The invitation may end it earlier. */
 const SESSION = "30d";
 
-/** Mails to invited people, and links by e-mail for those who lost theirs. */
+/** Mails to invited people, and e-mailed links for people who lost theirs. */
 const routes: FastifyPluginAsync = async (app) => {
   const config = { requires: ["user.invite"] } as const;
   const answers = { 409: responseRef("Conflict") };
@@ -82,7 +82,7 @@ const routes: FastifyPluginAsync = async (app) => {
   app.post(`${WORLD}logins/`, { config: open, onRequest: limitCodes, ...redeemCode });
 };
 
-/** Returns the network of a request, or a word for this machine. */
+/** Returns the network of a request, or a placeholder for this machine. */
 function networkIn({ server, raw }: FastifyRequest): string {
   const address = server.guests.addressOf(raw);
   return networkOf(address) ?? "here";
@@ -142,7 +142,7 @@ const sendTest = endpoint(
   },
 );
 
-/** Queues the mails to those invitations that can get one. */
+/** Queues mails to the invitations that can receive them. */
 async function queue(
   request: FastifyRequest,
   invitations: readonly InvitationRecord[],
@@ -242,12 +242,12 @@ const requestLink = endpoint(
     const mailer = mailerOf(server);
     const { store } = server;
     const world = (await store.worlds.get(params.world_id))?.value;
-    // A world that does not exist answers like any other.
+    // The response for a nonexistent world is the same as for any other world.
     if (!world) return reply.code(202).send({});
     const address = body.email.toLowerCase();
     const network = networkIn(request);
     const { page = "event", language: locale } = body;
-    // All spellings that find the same invitation count as one.
+    // All spellings of an address that match the same invitation count as one.
     const counts = { address: keyed(world, foldCase(address)), network: keyed(world, network) };
     let limit: "network" | "world" | undefined;
     try {

@@ -21,7 +21,7 @@ import { sendText } from "../results/results.js";
 
 const CAPTIONS = "/api/v1/worlds/:world_id/rooms/:room_id/captions/";
 
-/** The captions of a room. Whoever sees the room may read them. */
+/** A room's captions. Everyone who can see the room may read them. */
 const routes: FastifyPluginAsync = async (app) => {
   app.get(CAPTIONS, { config: { requires: [...LIVE, ...SEE], answers }, ...listCaptions });
   app.post(CAPTIONS, {
@@ -52,7 +52,10 @@ const LINES_PER_READ = 500;
 
 const Drafts = List(ref(CaptionDraft), CAPTION.lines, { minItems: 1 });
 
-/** Names the field that is wrong. A union, as in the route's schema, only has one message for all. */
+/**
+ * Names the invalid field. A union in the route's schema would give the same message for all
+ * fields.
+ */
 const explainFaults: preHandlerHookHandler = (request, _reply, done) => {
   const { body } = request;
   done(compileValidator(Array.isArray(body) ? Drafts : CaptionDraft)(body));
@@ -76,7 +79,7 @@ const sendCaptions = endpoint(
       await perform(request, "room.captions.send", { room: params.room_id, ...lines });
     } catch (error) {
       if (!(error instanceof InvalidData)) throw error;
-      // The list is a field of the command, and the body of the request.
+      // In the command, the list is a field; in the request, it is the body.
       const named = Object.entries(error.faults).map(
         ([field, faults]) => [field.replace(/^captions\./, ""), faults] as const,
       );
@@ -147,8 +150,8 @@ const shown = ({ lang, text, at, session }: StoredCaption): Caption => ({
 
 /**
  * Returns the start of a session, in milliseconds since 1970.
- * @returns undefined without a session, or if the session has no time.
- * @throws {InvalidData} if the caller sees no such session in the room.
+ * @returns undefined if no session is given, or if the session has no time.
+ * @throws {InvalidData} if the room has no such session that the caller may see.
  */
 async function startOf(
   request: FastifyRequest,
@@ -195,8 +198,8 @@ async function* vttOf(
   start: number | undefined,
 ): AsyncGenerator<string> {
   yield "WEBVTT\n";
-  // The lines whose cues are not written yet, because cues are in order, and a cue lasts until the
-  // next line in its language.
+  // The lines whose cues have not been written yet: cues are in chronological order, and a cue
+  // lasts until the next line in its language.
   const waiting: { line: StoredCaption; next?: StoredCaption }[] = [];
   let first = start;
   for await (const line of lines) {

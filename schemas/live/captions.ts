@@ -7,7 +7,7 @@ import { List, ref, Text } from "../values.js";
 import { onRoom } from "./errors.js";
 import { command, Empty, Payload, roomName, some } from "./values.js";
 
-/** A language tag. {@link captionFaults} checks what its pattern cannot. */
+/** A language tag. {@link captionFaults} makes the checks that a pattern cannot express. */
 export const Language = Text({
   minLength: 2,
   maxLength: CAPTION.lang,
@@ -44,12 +44,12 @@ export const CaptionDraft = Type.Object(
 );
 export type CaptionDraft = Static<typeof CaptionDraft>;
 
-/** Returns what is wrong with a language tag that its pattern admits, if anything. */
+/** Returns the fault of a language tag that matches the pattern, if any. */
 const languageFault = (lang: string): string | undefined =>
   languageIn(lang) === undefined ? "Must be a language tag such as de or pt-BR." : undefined;
 
 /**
- * Returns the faults of lines that their schema admits, by field.
+ * Returns the faults of lines that match their schema, by field.
  * @param nameOf returns the name of a line's field.
  */
 function captionFaults(
@@ -73,7 +73,7 @@ function askedFaults({ lang }: { lang?: string | null }): Record<string, string>
   return fault === undefined ? {} : { lang: fault };
 }
 
-/** A command has one line beside the room, or a list of lines. */
+/** A command contains either a single line, beside the room, or a list of lines. */
 interface SentCaptions extends Partial<CaptionDraft> {
   readonly captions?: readonly CaptionDraft[];
 }
@@ -81,7 +81,7 @@ interface SentCaptions extends Partial<CaptionDraft> {
 const FIELDS = Object.keys(CaptionDraft.properties) as (keyof CaptionDraft)[];
 const NEEDED = ["lang", "text", "final"] as const;
 
-/** Returns the lines of a command that {@link sentFaults} has accepted. */
+/** Returns the lines in a command that {@link sentFaults} has accepted. */
 export const linesIn = (sent: SentCaptions): readonly CaptionDraft[] =>
   sent.captions ?? [sent as CaptionDraft];
 

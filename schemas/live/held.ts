@@ -34,7 +34,7 @@ export type HeldMessage = Static<typeof HeldMessage>;
 const channel = Type.Optional(Id);
 const errors = [...onChannel, "protocol.denied", "chat.unknown_event"] as const;
 
-/** Commands for messages that wait for a moderator. They need a room's chat. */
+/** Commands for messages that wait for a moderator. They require a room with a chat. */
 export const heldCommands = {
   "chat.held.list": command({
     summary: "The messages that wait, the longest waiting first: all for moderators, or the own",

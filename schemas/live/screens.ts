@@ -12,7 +12,7 @@ const fields = {
 
 const address = { format: "uri" };
 
-/** Commands for the one screen of a room that its host drives. */
+/** Commands for the host-controlled screen of a room. */
 export const screenCommands = {
   "screen.get": command({
     summary: "What the screen of a room shows, and the way to take part without a name",

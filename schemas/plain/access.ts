@@ -1,9 +1,11 @@
 import { allows, type PermissionConfig } from "./permissions.js";
 
-// The phases of an event: `config.access` and the time decide who may enter. Shared by the server
-// and the pages.
+// The phases of an event: `config.access` and the time determine who may enter. Shared by the
+// server and the pages.
 
-/** Who may enter after the end, beside the team: nobody, people with a link of their own, or everybody. */
+/**
+ * Who may enter after the end, besides the team: nobody, people with a personal link, or everybody.
+ */
 export const AFTER_END = ["team", "invited", "everybody"] as const;
 export type AfterEnd = (typeof AFTER_END)[number];
 
@@ -27,8 +29,8 @@ const UNPUBLISHED: AccessTimes = { published: false, after: "team" };
 const ALWAYS: AccessTimes = { published: true, after: "team" };
 
 /**
- * Reads `config.access`. An event without it is open. A value that cannot be read, which only a
- * document from elsewhere can have, keeps the event closed.
+ * Parses `config.access`. An event without it is open. An unparseable value, which only an imported
+ * document can contain, keeps the event closed.
  */
 export function accessOf({ access }: Config): AccessTimes {
   if (access === undefined || access === null) return ALWAYS;
@@ -46,7 +48,7 @@ export function accessOf({ access }: Config): AccessTimes {
   return { published, opensAt, closesAt, after: AFTER_END.find((it) => it === after) ?? "team" };
 }
 
-/** Returns a time, undefined if there is none, or NaN if it cannot be read. */
+/** Returns a time, undefined if there is none, or NaN if it cannot be parsed. */
 const timeOf = (time: unknown): number | undefined =>
   time === undefined || time === null
     ? undefined
@@ -62,25 +64,25 @@ export function phaseOf(config: Config, now: number): Phase {
   return now < opensAt ? "early" : "open";
 }
 
-/** Returns the next time at which the phase changes by itself, or undefined if it does not. */
+/** Returns the next time at which the phase changes by itself, or undefined if it never does. */
 export function nextPhaseChange(config: Config, now: number): number | undefined {
   const { opensAt, closesAt } = accessOf(config);
   const ahead = [opensAt, closesAt].filter((time) => time !== undefined && time > now);
   return ahead.length > 0 ? Math.min(...(ahead as number[])) : undefined;
 }
 
-/** The part of a world that decides who may enter. */
+/** The part of a world that determines who may enter. */
 export interface GuardedWorld {
   readonly config: Config;
   readonly permission_config: PermissionConfig;
 }
 
-/** A person at the door. */
+/** A person who wants to enter. */
 export interface Entrant {
   readonly traits: ReadonlySet<string>;
-  /** Whether the person has a link of their own. Guests, anonymous links and screens have none. */
+  /** Whether the person has a personal link. Guests, anonymous links and screens have none. */
   readonly isInvited: boolean;
-  /** Whether a speaker of the program has the person's account. */
+  /** Whether the person's account is linked to a speaker in the program. */
   readonly isSpeaker: boolean;
 }
 
@@ -88,8 +90,8 @@ export interface Entrant {
 const SPEAKER = "speaker";
 
 /**
- * Returns the phase that keeps a person out, or undefined if the phase keeps nobody like them out.
- * The rules, such as `world.view`, apply in addition.
+ * Returns the phase that keeps a person out, or undefined if no phase does. Permissions such as
+ * `world.view` apply in addition.
  * @param now in milliseconds since 1970.
  */
 export function closedFor(

@@ -1,4 +1,4 @@
-// Folds texts that people compare by eye: in searches, in words of polls, and in blocked words.
+// Folds texts that people consider equal: in searches, poll words, and blocked words.
 
 /** Matches invisible characters, and combining marks such as accents. */
 const UNSEEN = /[\p{M}\p{Default_Ignorable_Code_Point}]/gu;
@@ -11,7 +11,7 @@ export function foldCase(text: string): string {
   return text.toLowerCase().toUpperCase();
 }
 
-/** Scripts without spaces between words, for a class of characters. Each character counts as a word. */
+/** Scripts without spaces between words, for a character class. Each character counts as a word. */
 export const UNSPACED = ["Han", "Hiragana", "Katakana", "Thai", "Lao", "Khmer", "Myanmar"]
   .map((script) => `\\p{Script=${script}}`)
   .join("");

@@ -1,10 +1,9 @@
-// Names that look alike, so that nobody can imitate the name of another person.
-//
-// Unicode's list of confusable characters has 6,000 entries, most of them in scripts that do not
-// imitate names. This table has the letters of other scripts and styles that look like a letter of
-// the Latin alphabet in the fonts of the pages.
+// Detects names that look alike, so that nobody can imitate another person's name. Unicode's list
+// of confusable characters has 6,000 entries, most of them in scripts that are not used to imitate
+// names. This table contains the letters of other scripts and styles that look like Latin letters
+// in the fonts of the pages.
 
-/** For each Latin letter, the capitals and signs that look like its capital. */
+/** For each Latin letter, the capital letters and symbols that look like its capital form. */
 const CAPITALS: Readonly<Record<string, string>> = {
   a: "ΑАᎪꓮ",
   b: "ΒВᏴꓐ",
@@ -35,8 +34,9 @@ const CAPITALS: Readonly<Record<string, string>> = {
 };
 
 /**
- * For each Latin letter, the small letters, digits and signs that look like it. If the capital of a letter
- * looks like another Latin letter, the capital decides, so that case makes no difference.
+ * For each Latin letter, the lowercase letters, digits and symbols that look like it. If the
+ * capital form of a letter looks like another Latin letter, the capital form decides, so that case
+ * makes no difference.
  */
 const SMALL: Readonly<Record<string, string>> = {
   a: "αаɑᴀⱥⲁ⍺𐌀𐊠",
@@ -76,7 +76,7 @@ const inverted = (table: Readonly<Record<string, string>>): ReadonlyMap<string, 
 const capitals = inverted(CAPITALS);
 const small = inverted(SMALL);
 
-/** The first characters of alphabets of emoji: flags, and white letters on circles and squares. */
+/** The first characters of emoji alphabets: flags, and white letters on circles and squares. */
 const ALPHABETS = [0x1f1e6, 0x1f150, 0x1f170];
 
 function letterOf(char: string): string {
@@ -86,8 +86,9 @@ function letterOf(char: string): string {
 }
 
 /**
- * Returns the shape of a name. Names that look alike have the same shape, whatever their case,
- * spaces, punctuation, accents, styles and invisible characters. A shape is not meant to be read.
+ * Returns the skeleton of a name. Names that look alike have the same skeleton, regardless of case,
+ * spaces, punctuation, accents, styles and invisible characters. A skeleton is not meant to be
+ * displayed.
  * @returns an empty string for a name without letters and digits.
  */
 export function nameShapeOf(name: string): string {
@@ -101,7 +102,7 @@ export function nameShapeOf(name: string): string {
       .map((char) => small.get(char) ?? char)
       .join("")
       .replace(/[^\p{L}\p{N}]/gu, "")
-      // Pairs that look like one letter, and the letters that look like a stroke.
+      // Pairs of letters that look like one letter, and letters that look like a vertical stroke.
       .replace(/rn/g, "m")
       .replace(/vv/g, "w")
       .replace(/[il]/g, "l")

@@ -1,10 +1,10 @@
 import { Expected, textFault, type TextOptions } from "./texts.js";
 
-// Rules of mails that the server, the commands and the pages share.
+// Rules for mails, shared by the server, the commands and the pages.
 
 /**
- * The rules for an e-mail address: one `@`, and no white space, control characters or characters that
- * end an address in a header of a mail.
+ * The rules for an e-mail address: one `@`, and no white space, control characters, or characters
+ * that end an address in a mail header.
  */
 export const emailAddress = {
   minLength: 3,
@@ -28,10 +28,10 @@ export const languageTag = {
   [Expected]: "a language tag such as de or pt-BR",
 } satisfies TextOptions;
 
-/** A line of text, without control characters, which would end a header of a mail. */
+/** A line of text. Control characters are not allowed, because they would end a mail header. */
 const LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 
-/** The rules for the subject of mails. */
+/** The rules for the subject of a mail. */
 export const mailSubject = {
   maxLength: 150,
   pattern: LINE,
@@ -41,10 +41,10 @@ export const mailSubject = {
 /** The rules for a host's own text in mails. */
 export const mailText = { maxLength: 1000 } satisfies TextOptions;
 
-/** The rules for `config.contact`: an address, a URL or words. */
+/** The rules for `config.contact`: an e-mail address, a URL, or free text. */
 export const contact = { maxLength: 300 } satisfies TextOptions;
 
-/** Returns the URL of an event's contact, or undefined if the contact is words. */
+/** Returns the URL of an event's contact, or undefined if the contact is free text. */
 export function contactLink(text: string): string | undefined {
   const trimmed = text.trim();
   if (isEmail(trimmed)) return `mailto:${trimmed}`;
@@ -52,7 +52,7 @@ export function contactLink(text: string): string | undefined {
   return new URL(trimmed).href;
 }
 
-/** The part of `config.mail` that the server uses. A host may have stored any value in this field. */
+/** The part of `config.mail` that the server uses. Hosts may store any value in this field. */
 export interface MailWishes {
   readonly subject?: string;
   readonly text?: string;

@@ -5,10 +5,10 @@ import { absent } from "../../rules/preconditions.js";
 import { IS_KNOWN } from "../../rules/rows.js";
 import type { DomainLog, Reading, Sql } from "../domain.js";
 
-// Messages that wait for a moderator. They are in a table of their own, so that whatever reads the
-// chat cannot find them.
+// Messages that wait for a moderator's approval. They are kept in a separate table, so that no code
+// that reads the chat can expose them.
 
-/** Maximum number of messages of one person that wait in a room. */
+/** Maximum number of one person's messages that may wait in a room. */
 const MAX_HELD = 20;
 
 const COLUMNS = "h.id, h.room_id AS channel, h.sender, h.replaces, h.content, h.timestamp";
@@ -44,8 +44,8 @@ const NOTE_SENT = `INSERT INTO chat_paces (world_id, room_id, user_id, sent_at)
   ON CONFLICT (world_id, room_id, user_id) DO UPDATE SET sent_at = excluded.sent_at`;
 
 /**
- * How far the clocks of two nodes may differ, in milliseconds. A time farther ahead was noted before
- * somebody set a clock back, so slow mode ignores it.
+ * Maximum assumed difference between the clocks of two nodes, in milliseconds. A time that is
+ * further ahead was recorded before a clock was set back, so slow mode ignores it.
  */
 const MOST_AHEAD_MS = 60_000;
 
@@ -73,8 +73,8 @@ export const heldReads = (sql: Reading) => ({
 });
 
 /**
- * Checks that a person does not write too soon, and notes that they write now.
- * @throws {StoreError} `quota` on `slow_mode`, with the seconds that are left as its message.
+ * Checks that slow mode lets a person send a message now, and records that they do.
+ * @throws {StoreError} `quota` on `slow_mode`; the message is the number of remaining seconds.
  */
 export async function keepPace(
   sql: Sql,
@@ -95,7 +95,10 @@ export async function keepPace(
   await sql.run(NOTE_SENT, [world, room, user, at]);
 }
 
-/** Stores a message that waits. @throws {StoreError} `quota` on `held`. */
+/**
+ * Queues a message for approval.
+ * @throws {StoreError} `quota` on `held`.
+ */
 export async function holdMessage(
   sql: Sql,
   log: DomainLog,
@@ -115,7 +118,7 @@ export async function holdMessage(
 }
 
 /**
- * Takes a message out of the queue, because a moderator has decided.
+ * Removes a message from the queue after a moderator's decision.
  * @throws {StoreError} `absent` on `event`.
  */
 export async function takeHeld(
@@ -132,7 +135,10 @@ export async function takeHeld(
   return held;
 }
 
-/** @throws {StoreError} `absent` on `event` if the author was erased or banned. */
+/**
+ * Checks that a message's author may still send it.
+ * @throws {StoreError} `absent` on `event` if the author has been erased or banned.
+ */
 export async function expectAuthor(sql: Sql, world: string, user: string): Promise<void> {
   const state = await sql.value<string>(AUTHOR, [world, user]);
   if (state === undefined || isKeptOut(state)) throw absent("event");
@@ -157,7 +163,7 @@ async function drop(
 export const dropHeldOf = (sql: Sql, log: DomainLog, world: string, user: string) =>
   drop(sql, log, world, REMOVE_OF_USER, [user]);
 
-/** Removes the edits of a message that wait, because the message was changed or deleted. */
+/** Removes the pending edits of a message that has been changed or deleted. */
 export const dropEdits = (
   sql: Sql,
   log: DomainLog,
@@ -166,6 +172,9 @@ export const dropEdits = (
   event: number,
 ) => drop(sql, log, world, REMOVE_EDITS, [channel, event]);
 
-/** Removes the messages that have waited since before a time, in milliseconds since 1970. */
+/**
+ * Removes the messages that have been waiting since before a given time, in milliseconds since
+ * 1970.
+ */
 export const dropOldHeld = (sql: Sql, log: DomainLog, world: string, before: number) =>
   drop(sql, log, world, REMOVE_OLD, [Math.ceil(before)]);

@@ -3,8 +3,8 @@ import { StoreError } from "../../contract/store.js";
 import { USER_COLUMNS } from "../../rules/rows.js";
 import type { Sql } from "../domain.js";
 
-// Networks whose new guests a ban keeps out. The store has keyed hashes of networks: they identify a
-// network without revealing its address.
+// Networks from which a ban keeps out new guests. Networks are stored as keyed hashes, which
+// identify a network without revealing its address.
 
 const KEY = "SELECT secret FROM network_keys WHERE world_id = $1";
 
@@ -13,20 +13,23 @@ const NEW_KEY = `INSERT INTO network_keys (world_id, secret) SELECT id, $2 FROM 
 
 const IS_OUT = "SELECT 1 FROM network_bans WHERE world_id = $1 AND network = $2 AND ends > $3";
 
-/** Keeps out the network of a user, unless it is unknown. A longer ban of the same network stays. */
+/**
+ * Bans a user's network, unless the network is unknown. A longer ban of the same network stays in
+ * effect.
+ */
 export const KEEP_OUT = `INSERT INTO network_bans (world_id, network, user_id, ends)
   SELECT world_id, network, id, CAST($3 AS BIGINT) FROM users
   WHERE world_id = $1 AND id = $2 AND network IS NOT NULL
   ON CONFLICT (world_id, network) DO UPDATE SET user_id = excluded.user_id, ends = excluded.ends
   WHERE network_bans.ends < excluded.ends`;
 
-/** Readmits the network that the ban of a user keeps out. */
+/** Lifts the network ban that came with the ban of a user. */
 export const READMIT_OF = "DELETE FROM network_bans WHERE world_id = $1 AND user_id = $2";
 
-/** Forgets the networks that are not kept out anymore. */
+/** Deletes expired network bans. */
 export const READMIT = "DELETE FROM network_bans WHERE world_id = $1 AND ends <= $2";
 
-/** Selects the users whose silence is over. */
+/** Selects the users whose silence has expired. */
 export const OVER = `SELECT ${USER_COLUMNS} FROM users
   WHERE world_id = $1 AND moderated_until <= $2 AND moderation_state = 'silenced'
   ORDER BY moderated_until, id LIMIT 500`;
@@ -47,7 +50,10 @@ export async function networkHash(
   return createHmac("sha256", secret).update(network).digest("base64url").slice(0, 22);
 }
 
-/** @throws {StoreError} `denied` on `network` if a ban keeps out new guests from a network. */
+/**
+ * Checks that no ban keeps out new guests from a network.
+ * @throws {StoreError} `denied` on `network`.
+ */
 export async function expectAdmitted(
   sql: Sql,
   world: string,

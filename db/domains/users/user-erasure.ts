@@ -72,7 +72,7 @@ const USER_TRACES: readonly Trace[] = [
     statement: `UPDATE program_speakers SET user_id = NULL, revision = revision + 1
       WHERE world_id = $1 AND user_id = $2`,
   },
-  // The network stays out until its time is over.
+  // The network stays banned until the ban expires.
   {
     table: "network_bans",
     statement: "UPDATE network_bans SET user_id = NULL WHERE world_id = $1 AND user_id = $2",

@@ -30,7 +30,7 @@ export interface CallPlace {
   readonly room: RoomValue | undefined;
   /** The members of the direct channel; undefined for a room. */
   readonly direct: readonly string[] | undefined;
-  /** The users who are speakers of the program, if the world's phase makes that matter. */
+  /** The users who are speakers in the program, if the world's phase makes that relevant. */
   readonly speakers: ReadonlySet<string>;
   /** The users who were invited to the stage. */
   readonly stage: ReadonlySet<string>;
@@ -80,7 +80,8 @@ export function accessOf({ identity, scope, traits }: Login): DeviceAccess {
 }
 
 /**
- * Returns what a device's login grants now, or undefined if its invitation admits it no longer.
+ * Returns what a device's login currently grants, or undefined if its invitation is no longer
+ * valid.
  * @param user the device's user.
  */
 export async function presentAccess(
@@ -146,7 +147,7 @@ function sourcesIn(room: RoomValue): CallSource[] {
   ];
 }
 
-/** Ports for finding the place of a call. */
+/** Ports for reading the room or direct channel of a call. */
 export interface PlacePorts {
   readonly clock: Clock;
   readonly store: {

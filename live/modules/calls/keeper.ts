@@ -364,8 +364,9 @@ class WatchedWorld {
   }
 
   /**
-   * Handles that a device has joined. It has what its ticket allows, even if that was changed since;
-   * a late event, on the other hand, says nothing about the present.
+   * Handles the event that a device has joined. The device has the sources that its ticket allows,
+   * even if the allowed sources have changed since. A late event, however, says nothing about the
+   * current state.
    */
   joined(identity: string, sources: readonly CallSource[]): void {
     if (this.applied.get(identity) !== nameOf(sources)) this.applied.delete(identity);
@@ -396,7 +397,7 @@ class WatchedWorld {
       case "room.deleted":
         if (this.#channels.has(event.room)) this.endAtEngine(event.room);
         break;
-      // A speaker may stay when others may not.
+      // A speaker may be allowed to stay when others are not.
       case "speaker.updated":
       case "speaker.deleted":
       case "program.imported":
@@ -467,7 +468,7 @@ class WatchedWorld {
         this.#report(error);
       }
     };
-    // Reads in this turn may miss the entries received in this turn.
+    // Reads in this turn of the event loop may miss entries that arrive in the same turn.
     await new Promise<void>((resolve) => void this.#ports.clock.soon(resolve));
     await Promise.all([
       ...Array.from(work.end, (channel) =>

@@ -28,7 +28,10 @@ export const sharedCaptions: CommandTable<
   "room.captions.send": { inRoom: "room.caption", handler: send },
 };
 
-/** Commands for captions. Whoever sees a room may read its captions, without entering it. */
+/**
+ * Commands for captions. Everyone who can see a room may read its captions, even without entering
+ * it.
+ */
 export const captions: CommandTable<
   Extract<keyof Commands, `room.captions${string}`>,
   CaptionCommandPorts
@@ -94,7 +97,7 @@ async function send(
   return {};
 }
 
-/** Creates the module for captions. */
+/** Creates the captions module. */
 export function captionModule(ports: CaptionPorts) {
   const subscriptions = new CaptionSubscriptions(ports);
   const languages = new SpokenLanguages(ports);
@@ -114,7 +117,7 @@ export function captionModule(ports: CaptionPorts) {
     leave: (connection) => subscriptions.end(connection),
     forget: (world) => languages.forget(world),
     stop: () => languages.stop(),
-    /** Tells a connection that has entered a room which languages are spoken there. */
+    /** Pushes a room's spoken languages to a connection that has entered the room. */
     entered: (connection: Connection, room: string) => languages.entered(connection, room),
   } satisfies LiveModule & { entered: unknown };
 }

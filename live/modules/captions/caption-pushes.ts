@@ -21,7 +21,10 @@ const MAX_ROOMS = 100;
 /** A connection's subscription to the captions of one room. */
 interface Subscription {
   readonly lang: string;
-  /** The connection has received the final lines up to this number. Infinite until the first ones are sent. */
+  /**
+   * The number of the last final line that the connection has received. Infinite until the first
+   * lines are sent.
+   */
   since: number;
 }
 
@@ -30,7 +33,7 @@ export class CaptionSubscriptions {
   readonly #ports: CaptionPorts;
   /** The subscriptions of each connection, by room. */
   readonly #own = new Map<Connection, Map<string, Subscription>>();
-  /** The connections that subscribe to a language of a room. */
+  /** The subscribed connections, by room and language. */
   readonly #among = new Map<string, Set<Connection>>();
 
   constructor(ports: CaptionPorts) {
@@ -38,7 +41,7 @@ export class CaptionSubscriptions {
   }
 
   /**
-   * Replaces a connection's subscription to a room, and sends what is spoken at present.
+   * Replaces a connection's subscription to a room, and sends the current captions.
    * @param lang undefined ends the subscription.
    * @throws {LiveError} if the connection has too many subscriptions.
    */
@@ -111,7 +114,10 @@ export class CaptionSubscriptions {
     );
   }
 
-  /** Sends a new subscriber the last final line and the one after it, in their place among the pushes. */
+  /**
+   * Sends a new subscriber the last final line and the unfinished line that follows it, in order
+   * with the other pushes.
+   */
   #begin(connection: Connection, room: string, subscription: Subscription): void {
     const { clock, store, pushes } = this.#ports;
     const { world } = connection;
@@ -120,7 +126,7 @@ export class CaptionSubscriptions {
       { world, among: new Set([connection]) },
       async (send) => {
         const now = await store.captions.now(world, room, lang, clock.date());
-        // Another subscription, or none, has replaced this one.
+        // The subscription has been replaced or ended in the meantime.
         if (this.#own.get(connection)?.get(room) !== subscription) return;
         subscription.since = now?.number ?? 0;
         const lines = [

@@ -4,22 +4,22 @@ import type { Connection } from "../../socket/connection.js";
 import { pushFrame } from "../../socket/frame.js";
 import type { CaptionPorts } from "./caption-pushes.js";
 
-/** The languages of a room that somebody in this process has entered. */
+/** The spoken languages in a room that a user of this process has entered. */
 interface Known {
   readonly world: string;
   readonly room: string;
   /** When each language was last heard, in milliseconds since 1970. */
   readonly heard: Map<string, number>;
-  /** The read of what was heard before; undefined if it must be repeated. */
+  /** The pending read of earlier lines; undefined if it must be repeated. */
   read: Promise<void> | undefined;
   isRead: boolean;
-  /** What everyone in the room was told last; undefined if somebody has entered since. */
+  /** The languages last pushed to everyone in the room; undefined if somebody has entered since. */
   told: string | undefined;
-  /** Stops the timer for the end of the next language; undefined while there is none. */
+  /** Cancels the timer for the next language that expires; undefined if there is none. */
   stop: (() => void) | undefined;
 }
 
-/** Tells the people in each room which languages are spoken there. */
+/** Pushes to the people in each room which languages are being spoken there. */
 export class SpokenLanguages {
   readonly #ports: CaptionPorts;
   readonly #rooms = new Map<string, Known>();
@@ -28,7 +28,7 @@ export class SpokenLanguages {
     this.#ports = ports;
   }
 
-  /** Tells a connection that has entered a room, unless nothing is spoken there. */
+  /** Pushes the languages to a connection that has entered a room, unless there are none. */
   entered(connection: Connection, room: string): void {
     const { world } = connection;
     const key = `${world} ${room}`;
@@ -53,7 +53,7 @@ export class SpokenLanguages {
   /** Notes lines, and tells everyone in the room if they are in a new language. */
   heard({ world, room, at }: EventOf<"caption.added" | "caption.heard">, langs: string[]): void {
     const known = this.#rooms.get(`${world} ${room}`);
-    // Whoever enters the room later reads its languages.
+    // The languages are read when somebody enters the room.
     if (!known) return;
     const before = this.#languagesIn(known);
     for (const lang of langs) note(known, lang, at);
@@ -61,7 +61,7 @@ export class SpokenLanguages {
     if (langs.some((lang) => !before.includes(lang))) this.#push(known);
   }
 
-  /** Drops what is known of a world that this process no longer follows. */
+  /** Discards the state of a world that this process no longer follows. */
   forget(world: string): void {
     for (const [key, known] of this.#rooms) {
       if (known.world !== world) continue;
@@ -81,7 +81,9 @@ export class SpokenLanguages {
     return [...heard].flatMap(([lang, at]) => (at > since ? lang : [])).sort();
   }
 
-  /** @param among the connections to tell; everyone in the room by default. */
+  /**
+   * @param among the connections to push to; everyone in the room by default.
+   */
   #push(known: Known, among?: ReadonlySet<Connection>): void {
     const { world, room } = known;
     this.#ports.pushes.push(
@@ -118,14 +120,17 @@ export class SpokenLanguages {
     }
   }
 
-  /** Waits for the end of the next language, and then tells everyone in the room. */
+  /**
+   * Waits until the next language expires, and then pushes the remaining languages to everyone in
+   * the room.
+   */
   #watch(known: Known): void {
     const { clock } = this.#ports;
     const { heard } = known;
     if (known.stop || heard.size === 0) return;
     const now = clock.date();
     const next = Math.min(...heard.values()) + SPOKEN_MS - now;
-    // The clock of the server that heard it may be ahead of this one.
+    // The clock of the server that received the line may be ahead of this one.
     const delay = Math.min(Math.max(next, 1), SPOKEN_MS);
     known.stop = clock.after(delay, () => {
       known.stop = undefined;

@@ -21,9 +21,9 @@ export interface Mentions {
 const NO_MENTIONS: Mentions = { mentioned: [], notifiesAll: false, warn() {} };
 
 /**
- * Finds the users mentioned in a new message, before it is written.
- * @param author the id of the user who wrote it.
- * @param isEdit whether it edits or deletes another one. Edits send no notifications.
+ * Finds the users mentioned in a new message before the message is written.
+ * @param author the id of the author.
+ * @param isEdit whether the message edits or deletes another one. Edits send no notifications.
  */
 export async function mentionsOf(
   context: ChannelContext<ChatPorts, CommandSender>,

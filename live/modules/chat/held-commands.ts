@@ -18,17 +18,17 @@ import {
   type UserReads,
 } from "../../rules/sent-users.js";
 
-/** Maximum number of messages in a list of those that wait. */
+/** Maximum number of messages in a list of held messages. */
 const MAX_LISTED = 200;
 
-/** Commands for messages that wait for a moderator. */
+/** Commands for messages that wait for a moderator's approval. */
 export const held: CommandTable<keyof typeof heldCommands, ChatPorts> = {
   "chat.held.list": { inChannel: "any", direct: "none", handler: list },
   "chat.approve": { inChannel: "chat.moderate", direct: "none", handler: approve },
   "chat.reject": { inChannel: "chat.moderate", direct: "none", handler: reject },
 };
 
-/** Converts a message that waits to the form that its author and the moderators receive. */
+/** Converts a held message to the form that its author and the moderators receive. */
 export const sentHeld = (message: HeldRecord): Sendable<HeldMessage> => ({
   id: message.id,
   channel: message.channel,
@@ -74,7 +74,10 @@ const idIn = (event: unknown): string => {
   return event;
 };
 
-/** The author of a decision, without the connection: it is pushed the message like everybody. */
+/**
+ * Records the decision without its connection, so that the moderator's connection is pushed the
+ * message like everyone else's.
+ */
 const deciding = ({ connection }: ChannelContext<ChatPorts>) => {
   const { connection: id, ...by } = connection.author;
   return { request: id, ...by };
@@ -111,7 +114,7 @@ async function reject(
   return {};
 }
 
-/** Ports of the pushes about messages that wait. */
+/** Ports of the pushes about held messages. */
 export interface HeldPushPorts extends UserReads {
   readonly clock: ChatPorts["clock"];
   readonly pushes: PushPipeline;
@@ -119,7 +122,7 @@ export interface HeldPushPorts extends UserReads {
   readonly store: ChatPorts["store"];
 }
 
-/** Returns the handlers that tell moderators and authors about messages that wait. */
+/** Returns the handlers that push held messages to moderators and authors. */
 export function heldPushes(ports: HeldPushPorts): EntryHandlers {
   const { pushes, store, clock } = ports;
   return {

@@ -17,10 +17,10 @@ const MAX_SIZE = 16 * 1024 * 1024;
 
 type Leaderboard = Commands["poll.leaderboard"]["result"];
 
-/** Everybody who answered quizzes in a room. */
+/** Everyone who has answered quizzes in a room. */
 interface Board {
   readonly best: readonly Player[];
-  /** The names of players without a name of their own, by user. */
+  /** Substitutes for players without a display name, by user. */
   readonly guests: ReadonlyMap<string, string>;
   readonly places: ReadonlyMap<string, NonNullable<Leaderboard["me"]>>;
 }
@@ -33,7 +33,10 @@ export interface LeaderboardPorts {
   readonly isCurrent: (world: string) => boolean;
 }
 
-/** The best players of the closed quizzes of rooms. A crowd asks for them when a quiz ends. */
+/**
+ * The best players in the closed quizzes of each room. Cached, because a crowd requests them when a
+ * quiz ends.
+ */
 export class Leaderboards {
   readonly #ports: LeaderboardPorts;
   readonly #boards: SharedReads<{ world: string; room: string }, Board>;
@@ -95,10 +98,14 @@ export class Leaderboards {
   }
 }
 
-/** The name of a player who was erased. */
+/**
+ * The name shown for players without a display name, followed by a number, and for erased players.
+ */
 const GUEST = "Guest";
 
-/** @param players the best first. */
+/**
+ * @param players best first.
+ */
 function boardOf(players: readonly Player[]): Board {
   const places = new Map<string, { place: number; points: number }>();
   let place = 1;
@@ -107,7 +114,8 @@ function boardOf(players: readonly Player[]): Board {
     if (last && (last.points !== points || last.time !== time)) place = i + 1;
     if (user !== null) places.set(user, { place, points });
   }
-  // The numbers follow the first answers, so that a guest keeps the number in later quizzes.
+  // Players are numbered by their first answers, so that a guest keeps the same number in later
+  // quizzes.
   const unnamed = players
     .flatMap(({ user, isNamed, first }) => (user === null || isNamed ? [] : { user, first }))
     .sort((a, b) => a.first - b.first);

@@ -12,29 +12,32 @@ import { pushFrame } from "../../socket/frame.js";
 
 // A poll as clients receive it.
 
-/** Maximum size of a push of a poll, in bytes, as far as its words and texts are the reason. */
+/** Maximum size of a poll push, in bytes. Words and texts are left out above it. */
 const MAX_PUSH = 16 * 1024;
 
 /** Whether a client can show polls of a kind. */
 export const showsKind = ({ pollKinds }: Pick<Login, "pollKinds">, kind: string): boolean =>
   pollKinds?.has(kind) ?? isPlainKind(kind);
 
-/** What a recipient of a poll sees of it. */
+/** A recipient's view of a poll. */
 export interface PollView {
   readonly withResults: boolean;
-  /** Whether the recipient manages polls: then it gets the right answers, and what is hidden. */
+  /**
+   * Whether the recipient manages polls, and therefore receives the correct answers and hidden
+   * content.
+   */
   readonly manages: boolean;
-  /** The recipient's login, whose client may know the type and the settings of polls. */
+  /** The recipient's login. It says which types and settings of polls the client supports. */
   readonly login: Pick<Login, "changes" | "pollKinds">;
 }
 
-/** Identifies what recipients with the same view get. */
+/** Identifies the data that recipients with the same view receive. */
 export const nameOf = ({ withResults, manages, login }: PollView): string =>
   [withResults, manages, login.changes, login.pollKinds !== undefined].join(" ");
 
 /**
  * Converts a poll to the form that clients receive.
- * @param summary the results that are not counted by option, as the recipient may see them.
+ * @param summary the results that are not counted per option, as the recipient may see them.
  */
 export const sentPoll = (
   poll: Poll,
@@ -63,7 +66,7 @@ export const sentPoll = (
 const resultsOf = ({ results }: Poll, summary: PollSummary | undefined): PollResults =>
   summary ?? (Object.keys(results).length > 0 ? results : []);
 
-/** The results of a poll that are not counted by option, for managers and for others. */
+/** The results of a poll that are not counted per option, for managers and for everyone else. */
 export interface Summaries {
   readonly all?: PollSummary | undefined;
   readonly shown?: PollSummary | undefined;

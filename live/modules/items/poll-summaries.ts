@@ -18,13 +18,13 @@ export interface SummaryPorts {
 }
 
 /**
- * Reads the results of polls that are not counted by option. Reading them costs as much as the poll
- * has votes, and each of a crowd's votes is answered with them: a read is shared by all who ask
- * before it begins.
+ * Reads the results of polls that are not counted per option. A read costs as much as the poll has
+ * votes, and the response to every vote contains the results, so all requests that arrive before a
+ * read begins share it.
  */
 export class SummaryReads {
   readonly #ports: SummaryPorts;
-  /** The reads that have not begun, by poll and audience. */
+  /** The reads that have not begun yet, by poll and audience. */
   readonly #waiting = new Map<string, Promise<PollSummary | undefined>>();
   /** When the last read began, by {@link Clock.now}. */
   readonly #begun = new LRUCache<string, number>({ max: MAX_POLLS });
@@ -34,8 +34,10 @@ export class SummaryReads {
   }
 
   /**
-   * Returns a poll's summary, which is not older than the call; undefined for a poll that has none.
-   * @param all whether for managers, who get what is hidden, and the authors.
+   * Returns a summary of a poll that is at least as recent as the call; undefined for a poll that
+   * has none.
+   * @param all whether the summary is for managers, who also receive hidden content and the
+   * authors.
    */
   async read(world: string, poll: Poll, all: boolean): Promise<PollSummary | undefined> {
     if (hasCounts(poll.poll_type)) return undefined;

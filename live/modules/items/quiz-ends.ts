@@ -3,16 +3,19 @@ import { SERVER } from "../../../db/contract/author.js";
 import type { PollStore } from "../../../db/contract/poll-store.js";
 import { type Clock, detach } from "../../../db/runtime.js";
 
-/** How often to look for quizzes that end soon, in milliseconds. None is shorter than 5 s. */
+/**
+ * Interval between checks for quizzes that end soon, in milliseconds. No quiz is shorter than 5 s.
+ */
 const LOOK_INTERVAL_MS = 2000;
 
 /**
- * How long a quiz stays open after its end, in milliseconds: answers that arrived in time may still
- * wait for the store. Later answers are refused by the time of their arrival.
+ * How long a quiz stays open beyond its end, in milliseconds, because the store may not have
+ * processed answers that arrived in time. Answers that arrived later are refused by their arrival
+ * time.
  */
 const GRACE_MS = 1000;
 
-/** Minimum time between two looks, in milliseconds. */
+/** Minimum time between two checks, in milliseconds. */
 const MIN_WAIT_MS = 50;
 
 /** Ports of {@link QuizEnds}. */
@@ -23,8 +26,9 @@ export interface QuizEndPorts {
 }
 
 /**
- * Closes quizzes when their time is over, in all worlds. All processes do; the store closes each
- * quiz once. A quiz whose time ended while no process ran is closed by the first one that starts.
+ * Closes quizzes in all worlds when their time is up. Every process does so; the store closes each
+ * quiz only once. A quiz that ended while no process was running is closed by the first process to
+ * start.
  */
 export class QuizEnds {
   readonly #ports: QuizEndPorts;
@@ -35,7 +39,7 @@ export class QuizEnds {
     this.#ports = ports;
   }
 
-  /** Looks now, and again when the next quiz ends. */
+  /** Checks now, and again when the next quiz ends. */
   start(): void {
     const { clock, log } = this.#ports;
     const failed = (error: unknown) => {
@@ -53,7 +57,10 @@ export class QuizEnds {
     this.#stopTimer();
   }
 
-  /** @returns how long to wait before the next look, in milliseconds. */
+  /**
+   * Closes the quizzes that are due.
+   * @returns the delay before the next check, in milliseconds.
+   */
   async #look(): Promise<number> {
     const { clock, store } = this.#ports;
     const found = await store.polls.ending(clock.date() + LOOK_INTERVAL_MS);

@@ -4,7 +4,7 @@ import type { CommandContext } from "../../module.js";
 import { LiveError, worldDenied } from "../../rules/problems.js";
 import type { View, WorldStates } from "../../rules/world-state.js";
 
-// What the commands of the program and of ratings share.
+// Shared by the commands for the program and for ratings.
 
 /** The port of the calendar link command. */
 export interface LinkPorts {
@@ -18,7 +18,7 @@ export interface ProgramPorts extends LinkPorts {
   readonly store: LinkPorts["store"] & { readonly program: ProgramStore };
 }
 
-/** The error for a session that does not exist, or that the caller does not see. */
+/** The error for a session that does not exist or that the caller may not see. */
 export const unknownSession = () => new LiveError("program.unknown");
 
 /** Returns the caller's current view of the world. */

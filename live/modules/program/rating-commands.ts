@@ -11,7 +11,7 @@ export interface RatingPorts extends ProgramPorts {
   readonly store: ProgramPorts["store"] & Pick<Store, "ratings">;
 }
 
-/** Commands for what people think of sessions. */
+/** Commands for rating sessions. */
 export const ratings: CommandTable<"session.rate" | "session.ratings", RatingPorts> = {
   "session.rate": { requires: "session.rate", handler: rate },
   "session.ratings": { requires: "session.rate", handler: list },
@@ -74,6 +74,6 @@ async function averagesOf({ ports, connection, me }: CommandContext<RatingPorts>
     .map(({ session, count, stars }) => ({ session, stars: averageOf(stars, count), count }));
 }
 
-/** Returns an average with one digit after the point. */
+/** Rounds an average to one decimal place. */
 export const averageOf = (sum: number, count: number): number =>
   Math.round((10 * sum) / count) / 10;

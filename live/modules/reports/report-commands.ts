@@ -26,11 +26,11 @@ import type { View, WorldStates } from "../../rules/world-state.js";
 import { briefUser, readUsers } from "../../rules/sent-users.js";
 import { openFor, type ReportPushPorts, reportPushes } from "./report-pushes.js";
 
-/** Maximum number of things in a list, and of reasons for each. */
+/** Maximum number of reported items in a list, and of reasons for each. */
 const MAX_LISTED = 50;
 const MAX_REASONS = 20;
 
-/** Maximum size of a list, in characters of its contents. The first thing is always in it. */
+/** Maximum size of a list, in characters of its contents. The first item is always included. */
 const MAX_SIZE = 1024 * 1024;
 
 /** Ports of the commands for reports. */
@@ -47,7 +47,7 @@ export interface ReportPorts {
 type ReportCommand =
   "chat.report" | "question.report" | "user.report" | "report.list" | "report.resolve";
 
-/** Commands by which people report things, and moderators decide about them. */
+/** Commands with which people submit reports and moderators handle them. */
 export const reports: CommandTable<ReportCommand, ReportPorts> = {
   "chat.report": { inChannel: "chat.read", direct: "all", rounded: ["event"], handler: message },
   "question.report": { inRoom: "question.read", handler: question },
@@ -57,8 +57,8 @@ export const reports: CommandTable<ReportCommand, ReportPorts> = {
 };
 
 /**
- * Returns what a person reports with a payload.
- * @throws {LiveError} if the person may only read.
+ * Returns the item that a payload reports.
+ * @throws {LiveError} if the caller is read-only.
  */
 function complaintOf(
   { ports, me }: CommandContext<ReportPorts>,
@@ -116,7 +116,10 @@ async function person(
   return {};
 }
 
-/** @throws {LiveError} if there is no such room, or the caller does not see it. */
+/**
+ * Finds the room of a report.
+ * @throws {LiveError} if there is no such room, or the caller may not see it.
+ */
 async function roomNamed(
   { ports, connection, login, world }: CommandContext<ReportPorts>,
   id: unknown,
@@ -128,7 +131,7 @@ async function roomNamed(
   return room.value;
 }
 
-/** Returns the reports that the caller decides about, and the view on which that depends. */
+/** Returns the reports that the caller may handle, and the view from which that follows. */
 async function scopeOf({
   ports,
   connection,
@@ -150,7 +153,7 @@ async function scopeOf({
 const isIn = ({ user, rooms, world }: ReportScope, report: Report): boolean =>
   report.user !== user && (report.room === null ? world : rooms.includes(report.room));
 
-/** Finds a report that the caller decides about. */
+/** Finds a report that the caller may handle. */
 async function reportNamed(
   { ports, connection }: CommandContext<ReportPorts>,
   scope: ReportScope,
@@ -190,7 +193,7 @@ async function list(
 
 type Sent = Sendable<SentReport>;
 
-/** Converts reports to the form that moderators receive, as many as fit. */
+/** Converts as many reports as fit to the form that moderators receive. */
 async function sentReports(
   { ports, connection, world, may }: CommandContext<ReportPorts>,
   found: readonly ListedReport[],
@@ -260,7 +263,10 @@ async function resolve(
   return {};
 }
 
-/** Checks that the caller may delete what was reported. @throws {LiveError} */
+/**
+ * Checks that the caller may delete the reported item.
+ * @throws {LiveError}
+ */
 async function requireDeletion(
   { ports, connection, login, world }: CommandContext<ReportPorts>,
   { kind, room }: Report,
@@ -275,7 +281,10 @@ async function requireDeletion(
   }
 }
 
-/** Checks that the caller may silence or ban who was reported. @throws {LiveError} */
+/**
+ * Checks that the caller may silence or ban the reported user.
+ * @throws {LiveError}
+ */
 async function requireDecision(
   { ports, connection, may, world }: CommandContext<ReportPorts>,
   { user: id, named }: Report,
@@ -288,6 +297,6 @@ async function requireDecision(
   if (isOutOfReach(user.traits, world.value.permission_config, may)) throw worldDenied();
 }
 
-/** Creates the module for what people report to the moderators. */
+/** Creates the module for reports to the moderators. */
 export const reportModule = (ports: ReportPorts & ReportPushPorts) =>
   ({ bound: bind(reports, ports), onEntry: reportPushes(ports) }) satisfies LiveModule;

@@ -22,11 +22,14 @@ const moderates = (view: View, room: string | null): boolean =>
     ? mayInWorld(view.who, "chat.moderate", view.state.world.value)
     : view.may("chat.moderate", room);
 
-/** Whether a view's users decide about any reports. */
+/** Whether a view's users may handle any reports. */
 const isModerators = (view: View): boolean =>
   moderates(view, null) || view.rooms.some((room) => view.may("chat.moderate", room));
 
-/** Returns how many open reports a moderator decides about. Those about themselves do not count. */
+/**
+ * Returns the number of open reports that a moderator may handle. Reports about the moderator are
+ * not counted.
+ */
 export function openFor(view: View, user: string, { all, about }: OpenReports): number {
   let count = 0;
   for (const one of all) if (moderates(view, one.room)) count += one.count;
@@ -36,9 +39,11 @@ export function openFor(view: View, user: string, { all, about }: OpenReports): 
   return count;
 }
 
-/** Returns the handlers that tell moderators how many reports are open. */
+/** Returns the handlers that push the number of open reports to moderators. */
 export function reportPushes({ outboxes, pushes, store }: ReportPushPorts): EntryHandlers {
-  /** @param always whether to tell moderators even if no open report is outside of rooms. */
+  /**
+   * @param always whether to push even if all open reports are about rooms.
+   */
   const tell = (world: string, always: boolean) => {
     const push = () =>
       pushes.push({ world }, async (send) => {
@@ -62,7 +67,8 @@ export function reportPushes({ outboxes, pushes, store }: ReportPushPorts): Entr
     });
   };
   const changed = ({ world }: { world: string }) => tell(world, true);
-  // Moderators of the world decide about open reports of a deleted room, which is none then.
+  // The world's moderators handle the open reports of a deleted room, as these reports then belong
+  // to no room.
   const moved = ({ world }: { world: string }) => tell(world, false);
   return {
     "report.created": changed,

@@ -17,7 +17,7 @@ import { roomDenied, unknownItem } from "../../rules/problems.js";
 import { mayInRoom } from "../../rules/rights.js";
 import { pushFrame } from "../../socket/frame.js";
 
-/** Ports of the commands for the screens that hosts drive. */
+/** Ports of the commands for host-controlled screens. */
 export interface ScreenPorts extends InvitePorts {
   readonly pushes: PushPipeline;
   readonly store: InvitePorts["store"] & {
@@ -27,13 +27,13 @@ export interface ScreenPorts extends InvitePorts {
   };
 }
 
-/** The keys with which a user drives the screen of a room. */
+/** The permission keys any one of which lets a user control a room's screen. */
 const DRIVES: readonly PermissionKey[] = ["question.moderate", "poll.manage"];
 
 const drives = ({ login, world, room }: RoomContext<ScreenPorts>): boolean =>
   DRIVES.some((key) => mayInRoom(login, key, world.value, room.value));
 
-/** Commands for the one screen of a room that its host drives. */
+/** Commands for the host-controlled screen of a room. */
 export const screens: CommandTable<Extract<keyof Commands, `screen.${string}`>, ScreenPorts> = {
   "screen.get": { inRoom: "any", handler: get },
   "screen.show": { inRoom: "any", handler: show },
@@ -45,7 +45,7 @@ async function get(context: RoomContext<ScreenPorts>) {
   const isHost = drives(context);
   if (!isHost && !isInviting && login.scope?.kind !== "kiosk") throw roomDenied();
   const screen = await ports.store.screens.get(connection.world, room.value.id);
-  // Hosts put the link on the wall, so they may see it wherever the room admits people without a
+  // Hosts display the link in the hall, so they may see it if the room admits people without a
   // name.
   const invite = isHost || isInviting ? await anonymousLink(context) : undefined;
   return { ...screen, ...invite };
@@ -70,7 +70,7 @@ async function show(
   return {};
 }
 
-/** Pushes what a screen shows to the screens and the hosts in the room. */
+/** Pushes changes to a screen to the screens and the hosts in the room. */
 const pushesOf = ({ pushes, store }: ScreenPorts): EntryHandlers => ({
   "screen.shown": ({ world, room }) =>
     pushes.push({ world, room }, async (send) => {
@@ -82,6 +82,6 @@ const pushesOf = ({ pushes, store }: ScreenPorts): EntryHandlers => ({
     }),
 });
 
-/** Creates the module for the screens that hosts drive. */
+/** Creates the module for host-controlled screens. */
 export const screenModule = (ports: ScreenPorts) =>
   ({ bound: bind(screens, ports), onEntry: pushesOf(ports) }) satisfies LiveModule;

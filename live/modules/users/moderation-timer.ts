@@ -7,7 +7,10 @@ import type { EntryHandlers } from "../../module.js";
 /** Maximum duration of a timer, in milliseconds: the machine's clock may be changed while the timer runs. */
 const MAX_TIMER_MS = 10 * 60 * 1000;
 
-/** Delay between an entry and the read of the next end, so that a crowd of guests causes one read. */
+/**
+ * Delay between an entry and the next read, in milliseconds, so that a crowd of guests causes a
+ * single read.
+ */
 const SETTLE_MS = 500;
 
 /** Delay before the next attempt if the store fails, in milliseconds. */
@@ -27,8 +30,9 @@ interface Watched {
 }
 
 /**
- * Ends silences when their time is over. Each process does that for the worlds in which it has
- * people; the store changes nothing the second time. Logins and HTTP end those of other worlds.
+ * Ends silences when they expire. Each process handles the worlds in which it has connections;
+ * repeating the write has no effect. In other worlds, logins and HTTP requests end expired
+ * silences.
  */
 export class ModerationTimer {
   readonly #ports: ModerationTimerPorts;

@@ -5,23 +5,26 @@ import { nextPhaseChange } from "../../../schemas/plain/access.js";
 /** Maximum duration of a timer, in milliseconds: the machine's clock may be changed while the timer runs. */
 const MAX_TIMER_MS = 60_000;
 
-/** Delay before a world that could not be read is read again, in milliseconds. */
+/** Delay before a failed read of a world is retried, in milliseconds. */
 const RETRY_MS = 300;
 
-/** Ports of the timer for phases. */
+/** Ports of the phase timer. */
 export interface PhaseTimerPorts {
   readonly clock: Clock;
   readonly store: { readonly worlds: Pick<WorldStore, "get"> };
 }
 
-/** A world that has connections. */
+/** A world with connections. */
 interface Watched {
-  /** Counts the reads of the world, of which only the last sets the timer. */
+  /** Counts the reads of the world. Only the latest read sets the timer. */
   reads: number;
   stopTimer: () => void;
 }
 
-/** Detects that an event opens or closes by the time. Each world that has connections has one timer. */
+/**
+ * Detects when an event opens or closes because of the time. Each world with connections has one
+ * timer.
+ */
 export class PhaseTimer {
   readonly #ports: PhaseTimerPorts;
   readonly #onChange: (world: string) => void;
@@ -48,7 +51,7 @@ export class PhaseTimer {
     for (const world of [...this.#watched.keys()]) this.unwatch(world);
   }
 
-  /** Sets the timer of a world that has connections. Call this after the world has changed. */
+  /** Resets the timer of a world with connections. Must be called after the world has changed. */
   look(world: string): void {
     const watched = this.#watched.get(world);
     if (watched) detach(this.#look(world, watched, ++watched.reads));

@@ -1,6 +1,8 @@
 import { foldText, UNSPACED } from "../folding.js";
 
-/** What happens to a text with a blocked word: a moderator decides, or it is refused. */
+/**
+ * What happens to a text that contains a blocked word: a moderator decides, or the text is refused.
+ */
 export const blockedWordActions = ["hold", "refuse"] as const;
 export type BlockedWordAction = (typeof blockedWordActions)[number];
 
@@ -9,12 +11,12 @@ export const MAX_BLOCKED_WORDS = 1_000;
 
 /** The setting `config.blocked_words` of a world. */
 export interface BlockedWords {
-  /** Words or phrases. `*` stands for any letters or digits, or none. */
+  /** Words or phrases. `*` matches any number of letters and digits. */
   readonly words: readonly string[];
   readonly action: BlockedWordAction;
 }
 
-/** Matches a letter or a digit, without which a blocked word would match nothing, or everything. */
+/** Matches a letter or a digit. A blocked word without any would match nothing, or everything. */
 const SIGNIFICANT = /[\p{L}\p{N}]/u;
 
 /** Returns the faults of the setting that its schema cannot express, by the path of the word. */
@@ -45,13 +47,13 @@ export function blockedWordsIn({ blocked_words }: Readonly<Record<string, unknow
 
 /** A blocked word or phrase, split into the folded words that must follow one another. */
 interface Pattern {
-  /** The parts of each word, between which any letters may be. */
+  /** The parts of each word, with any letters between them. */
   readonly words: readonly (readonly string[])[];
-  /** The words between spaces, if none has a wildcard. */
+  /** The words with a space between them, if none has a wildcard. */
   readonly literal: string | undefined;
-  /** The longest part. Few texts have it, and the others need no closer look. */
+  /** The longest part. Few texts contain it, so most texts need no further checks. */
   readonly longest: string;
-  /** How many letters the first word has at least. */
+  /** Minimum number of letters in the first word. */
   readonly letters: number;
 }
 
@@ -69,7 +71,7 @@ function patternOf(word: string): Pattern {
   return { words, literal, longest, letters: words[0]?.join("").length ?? 0 };
 }
 
-/** Returns words with a space before and after each. */
+/** Returns words with a space before and after each of them. */
 const between = (words: readonly string[]): string => ` ${words.join(" ")} `;
 
 /** Whether a word consists of these parts, in order, with anything between them. */
@@ -112,7 +114,7 @@ const withoutMarkup = (text: string): string =>
 interface Looked {
   readonly folded: string;
   readonly spaced: string;
-  /** The numbers of its words, in order, and the number of each distinct word. */
+  /** The numbers of its words, in order, and the number assigned to each distinct word. */
   readonly words: readonly number[];
   readonly numbers: ReadonlyMap<string, number>;
 }
@@ -130,12 +132,15 @@ function lookedAt(text: string): Looked {
   };
 }
 
-/** The most words of a phrase with wildcards: a setting of 64 characters has no more. */
+/**
+ * Maximum number of words in a phrase with wildcards. A setting of 64 characters cannot contain
+ * more.
+ */
 const MAX_WORDS = 32;
 
 /**
- * Whether a text has a phrase, in one pass over the text. A bit stands for a word of the phrase.
- * Texts and lists that others chose must not cost much.
+ * Whether a text contains a phrase, in a single pass over the text. Each bit represents a word of
+ * the phrase. Users choose the texts and the lists, so no input may make this expensive.
  */
 function hasPhrase({ words, letters }: Pattern, text: Looked): boolean {
   if (words.length > MAX_WORDS) return false;
@@ -167,8 +172,8 @@ const isIn = (pattern: Pattern, text: Looked): boolean =>
 const patterns = new WeakMap<readonly unknown[], readonly Pattern[]>();
 
 /**
- * Returns what happens to texts with a blocked word; undefined if they have none.
- * @param config the settings of a world, of which imported documents may have any value.
+ * Returns what happens to a text that contains a blocked word; undefined if it contains none.
+ * @param config the settings of a world. In imported documents, they may have any value.
  */
 export function blockedWordAction(
   config: Readonly<Record<string, unknown>>,
@@ -190,16 +195,16 @@ export function blockedWordAction(
   return hasOne ? (action === "hold" ? "hold" : "refuse") : undefined;
 }
 
-/** The name of people whose token has a name with a blocked word. */
+/** The display name for people whose token contains a name with a blocked word. */
 const GUEST = "Guest";
 
-/** Whether a profile's display name has a blocked word. */
+/** Whether a profile's display name contains a blocked word. */
 export const hasBlockedName = (
   config: Readonly<Record<string, unknown>>,
   { display_name: name }: Readonly<Record<string, unknown>>,
 ): boolean => typeof name === "string" && blockedWordAction(config, [name]) !== undefined;
 
-/** Returns the profile of a token, in which "Guest" stands for a name with a blocked word. */
+/** Returns the profile in a token, with "Guest" in place of a name that contains a blocked word. */
 export const allowedProfile = <P extends Record<string, unknown> | undefined>(
   config: Readonly<Record<string, unknown>>,
   profile: P,

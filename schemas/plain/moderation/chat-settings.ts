@@ -3,11 +3,11 @@ import { type AnyModule, type Check, flag, settingFaults, whole } from "../calls
 /** The bounds of the setting `slow_mode`, in seconds. */
 export const SLOW_MODE = { minimum: 0, maximum: 3_600 } as const;
 
-/** The checks of a chat's settings for moderation. All other settings are stored without a check. */
+/** The checks for a chat's moderation settings. All other settings are stored unchecked. */
 const checks: Readonly<Record<string, Check>> = { slow_mode: whole(SLOW_MODE), hold: flag };
 
 /**
- * Returns the faults in a room's chats, by field.
+ * Returns the faults in a room's chat modules, by field.
  * @param field the path of the module list.
  */
 export const chatFaults = (

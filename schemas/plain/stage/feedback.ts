@@ -1,30 +1,36 @@
-// Feedback on sessions: stars and a sentence, shared by server and pages.
+// Feedback on sessions: stars and a comment. Shared by the server and the pages.
 
-/** The limits of a rating. */
+/** The limits for a rating. */
 export const RATING = { stars: 5, text: 500 } as const;
 
-/** How long before the end of a session people may rate it, in milliseconds: many leave a little earlier. */
+/**
+ * How long before the end of a session it may be rated, in milliseconds, because many people leave
+ * slightly early.
+ */
 const EARLY_MS = 5 * 60_000;
 
-/** How many ratings a session needs before its speakers see the average, so that nobody's stars show. */
+/**
+ * Minimum number of ratings before a session's speakers see the average. A smaller number would
+ * expose individual ratings.
+ */
 export const FEWEST_RATINGS = 3;
 
 /** An event's settings for feedback, `config.feedback`. */
 export interface FeedbackSettings {
   /** Whether people are asked to rate sessions. */
   readonly sessions: boolean;
-  /** Whether speakers see the average of their sessions. */
+  /** Whether speakers see the average rating of their sessions. */
   readonly show_speakers: boolean;
 }
 
-/** Returns the settings in a world's config; by default, nobody is asked. */
+/** Returns the settings in a world's config. By default, nobody is asked for ratings. */
 export function feedbackIn({ feedback }: Readonly<Record<string, unknown>>): FeedbackSettings {
   const { sessions, show_speakers } = Object(feedback) as Record<string, unknown>;
   return { sessions: sessions === true, show_speakers: show_speakers === true };
 }
 
 /**
- * Whether people may rate a session: from five minutes before its end.
+ * Whether a session may be rated: from five minutes before its end.
  * @param now in milliseconds since 1970.
  */
 export const isRateable = (

@@ -15,7 +15,7 @@ export type Shown = (typeof shown)[number];
 export const needsItem = (show: Shown): boolean =>
   show === "question" || show === "poll" || show === "results";
 
-/** What the screen of a room shows, as its host set it. */
+/** What the screen of a room shows, as set by its host. */
 export interface RoomScreen {
   readonly show: Shown;
   /** The id of the question or the poll. */
