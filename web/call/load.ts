@@ -4,12 +4,12 @@ import type * as Parts from "./parts.js";
 
 type Parts = typeof Parts;
 
-/** Loads a part of the pages of calls. They are one file, which only calls load. */
+/** Loads a component of the call pages. They form one chunk, which is loaded only for calls. */
 export async function callPart<N extends keyof Parts>(name: N): Promise<{ default: Parts[N] }> {
   const parts = await withLateWords(import("./parts.js"));
   return { default: parts[name] };
 }
 
-/** The props of a part. */
+/** The component's props. */
 export type PropsOf<N extends keyof Parts> =
   Parts[N] extends Component<infer Props> ? Props : never;

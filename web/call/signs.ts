@@ -1,4 +1,4 @@
-/** The strokes of the icons that only calls have, as in components/Icon.svelte. */
+/** The paths of the icons that only calls use, in the format of components/Icon.svelte. */
 export const signs = {
   microphoneOff:
     "M9 9v3a3 3 0 0 0 4.6 2.5M15 11V6a3 3 0 0 0-5.7-1.3M6 12a6 6 0 0 0 9.5 4.9M18 12a6 6 0 0 1-.4 2.1M12 18v3M4 4l16 16",

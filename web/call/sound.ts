@@ -1,17 +1,17 @@
 /** Interval between two rings, in milliseconds. */
 const RING_INTERVAL_MS = 2500;
 
-/** Two tones, as of a phone: frequency in Hz, beginning and duration in seconds. */
+/** Two tones, like a phone's: frequency in Hz, start and duration in seconds. */
 const TONES = [
   [440, 0, 0.35],
   [554, 0.4, 0.35],
 ] as const;
 
 /**
- * Rings: with sound and vibration, and with a notification if the page is hidden. Browsers may
- * refuse each of them.
- * @param text what the notification says.
- * @returns a function that ends it.
+ * Rings with sound and vibration, and with a notification if the page is hidden. Browsers may
+ * refuse each of these.
+ * @param text the text of the notification.
+ * @returns a function that stops the ringing.
  */
 export function ring(text: string): () => void {
   const context = new AudioContext();
@@ -52,7 +52,7 @@ function noticeOf(text: string): Notification | undefined {
     };
     return notice;
   } catch {
-    // Chrome on Android has notifications of service workers only; the server sends one.
+    // Chrome on Android supports only notifications from service workers, and the server sends one.
     return undefined;
   }
 }

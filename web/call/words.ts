@@ -14,7 +14,7 @@ const ends = {
   "call.missing_profile": "call.missingName",
 } as const;
 
-/** Says why a call is over. */
+/** Returns a text that explains why a call has ended. */
 export function endText(end: CallEnd | undefined): string {
   const isKnown = (it: string): it is keyof typeof ends => Object.hasOwn(ends, it);
   if (end !== undefined && isKnown(end)) return t(ends[end]);
@@ -29,6 +29,6 @@ const news = {
   shares: "call.shares",
 } as const;
 
-/** Says what happened in a call. */
+/** Returns a text that describes a change in a call. */
 export const newsText = ({ is, user }: CallNews): string =>
   t(news[is], { name: lineName(user, t("common.somebody")) });

@@ -3,9 +3,9 @@ import { foldText } from "../../schemas/plain/folding.js";
 import { type PollSummary, summaryIn } from "../../schemas/plain/polls.js";
 import { lineName, type Named } from "./profile.js";
 
-// Votes and results of polls that are not counted by option: words, texts, scales and rankings.
+// Votes and results of polls that are not counted per option: words, texts, scales and rankings.
 
-/** Returns the vote that withdraws a user's vote. */
+/** Returns the vote that withdraws a user's earlier vote. */
 export const noBallot = ({ poll_type }: ListedPoll): PollVote =>
   poll_type === "words" || poll_type === "text"
     ? { answers: [] }
@@ -14,7 +14,7 @@ export const noBallot = ({ poll_type }: ListedPoll): PollVote =>
       : { options: [] };
 
 /**
- * Returns the user's vote in a poll, empty without one.
+ * Returns the user's vote in a poll; empty if there is none.
  * @param want a vote that the server has not confirmed yet.
  */
 export function ownIn(poll: ListedPoll, want?: PollVote) {
@@ -27,7 +27,7 @@ export function ownIn(poll: ListedPoll, want?: PollVote) {
   };
 }
 
-/** A word of a cloud. */
+/** A word in a word cloud. */
 export interface Word {
   /** The folded text, which identifies the word. */
   readonly key: string;
@@ -36,9 +36,9 @@ export interface Word {
 }
 
 /**
- * Returns the keys of words in the order of a cloud. Words that were there keep their order; new
- * ones are added at both ends, so that the first, most frequent words are in the middle.
- * @param before the order until now.
+ * Returns the keys of a cloud's words in display order. Existing words keep their order; new words
+ * are added at both ends, so that the first, most frequent words stay in the middle.
+ * @param before the previous order.
  */
 export function arranged(words: readonly Word[], before: readonly string[]): string[] {
   const keys = new Set(words.map(({ key }) => key));
@@ -53,22 +53,25 @@ export function arranged(words: readonly Word[], before: readonly string[]): str
   return order;
 }
 
-/** The size of a word in a cloud, in pixels, and its share of the most frequent word's size. */
+/** A word's font size in a cloud, in pixels, and its ratio to the most frequent word's size. */
 interface WordSize {
   readonly size: number;
   readonly share: number;
 }
 
-/** The widths of a character, relative to its size: a letter, and one of East Asian scripts. */
+/**
+ * The width of a character relative to the font size: for letters in general, and for East Asian
+ * scripts.
+ */
 const LETTER = 0.6;
 const WIDE = 1.05;
-/** The space around a word, relative to its size. */
+/** The space around a word, relative to its font size. */
 const GAP = 0.7;
 const LINE = 1.2;
-/** The smallest size of words, in pixels, and how many times larger the largest may be. */
+/** The smallest font size, in pixels, and the largest as a multiple of it. */
 const SMALLEST = 15;
 const LARGEST_RATIO = 2.6;
-/** The steps in which a cloud shrinks until it fits. */
+/** The factors by which a cloud shrinks until it fits. */
 const STEP = 0.95;
 
 const widthOf = (text: string) =>
@@ -76,7 +79,7 @@ const widthOf = (text: string) =>
 
 /**
  * Returns the sizes of a cloud's words by key.
- * @param words in the order of the cloud.
+ * @param words in display order.
  * @param box the width of the cloud, in pixels, and its height if the words are to fill it.
  */
 export function sizesOf(
@@ -92,7 +95,7 @@ export function sizesOf(
   }));
   const sizesAt = (base: number) =>
     measured.map(({ key, width: wide, share }) => {
-      // No word is wider than the cloud.
+      // No word may be wider than the cloud.
       const fitting = Math.max(SMALLEST, width / wide);
       return {
         key,
@@ -121,14 +124,14 @@ export function sizesOf(
   return new Map(sizesAt(base).map(({ key, size, share }) => [key, { size, share }]));
 }
 
-/** A text answer, or a word in a list for managers. */
+/** A text answer, or a word in the managers' list. */
 export interface TextAnswer {
   /** The id of a text, or the folded text of a word. */
   readonly key: string;
   readonly text: string;
-  /** Who wrote it, if the user may see that. */
+  /** The author, if the user may see who it is. */
   readonly name?: string | undefined;
-  /** How many people wrote it. */
+  /** The number of people who wrote it. */
   readonly count?: number;
   readonly isHidden: boolean;
   /** Whether it waits for a manager. */
@@ -147,11 +150,11 @@ export interface Ranked {
   readonly id: string;
   readonly content: string;
   readonly points: number;
-  /** From 1; options with equal points share a place. */
+  /** The rank, from 1. Options with equal points share a rank. */
   readonly place: number;
 }
 
-/** Returns a ranking's options by points, the most first. */
+/** Returns a ranking's options by points, highest first. */
 export function rankedOf(
   options: readonly { readonly id: string; readonly content: string }[],
   scores: Readonly<Record<string, number>>,
@@ -173,7 +176,7 @@ function summaryWith<F extends string>({ results }: ListedPoll, field: F) {
   return summary && field in summary ? (summary as SummaryWith<F>) : undefined;
 }
 
-/** Returns how many people took part in a poll that has a summary, if the user may see that. */
+/** Returns the number of participants in a poll that has a summary, if the user may see it. */
 export const turnoutOf = ({ results }: ListedPoll): number | undefined =>
   summaryIn(results)?.people;
 
@@ -183,7 +186,7 @@ export const wordsOf = (poll: ListedPoll): Word[] | undefined =>
     hidden ? [] : [{ key: foldText(text), text, count }],
   );
 
-/** Returns the words with those that are hidden, for managers. */
+/** Returns all words, including hidden ones, for managers. */
 export const wordListOf = (poll: ListedPoll): TextAnswer[] =>
   (summaryWith(poll, "words")?.words ?? []).map(({ text, count, hidden = false }) => ({
     ...{ key: foldText(text), text, count },
@@ -192,8 +195,8 @@ export const wordListOf = (poll: ListedPoll): TextAnswer[] =>
   }));
 
 /**
- * Returns the texts, the newest first. Those that wait for a manager come before the others.
- * @param nameOf returns the name of a user, whom only managers see.
+ * Returns the texts, newest first. Texts that wait for a manager come before all others.
+ * @param nameOf returns a user's name, which only managers see.
  */
 export function textsOf(
   poll: ListedPoll,
@@ -213,7 +216,7 @@ export function textsOf(
 export const shownTextsOf = (poll: ListedPoll): TextAnswer[] | undefined =>
   textsOf(poll, () => undefined)?.filter(({ isHidden, isHeld }) => !isHidden && !isHeld);
 
-/** Returns the ids of the authors of texts, whom only managers see. */
+/** Returns the ids of the authors of texts, which only managers see. */
 export const authorsOf = (poll: ListedPoll): string[] =>
   summaryWith(poll, "answers")?.answers.flatMap(({ user }) => user ?? []) ?? [];
 
@@ -243,7 +246,7 @@ export interface Player {
   /** Undefined for people without a name. */
   readonly user: Named | undefined;
   readonly name: string;
-  /** From 1; equal players share a place. */
+  /** The rank, from 1. Equal players share a rank. */
   readonly place: number;
   readonly points: number;
   readonly seconds: number;

@@ -11,10 +11,10 @@ export interface CaptionText {
   readonly isFinal: boolean;
 }
 
-/** Number of lines that are kept for display, with the unfinished one. */
+/** Number of lines kept for display, including the unfinished one. */
 const MAX_LINES = 12;
 
-/** Captions of one room, in one language at a time. */
+/** The captions of one room, in one language at a time. */
 export class Captions {
   readonly #live: Live;
   readonly #room: string;
@@ -24,12 +24,12 @@ export class Captions {
   #lang: string | null = null;
   #last = 0;
 
-  /** The languages that are spoken at present. */
+  /** The languages that are currently spoken. */
   readonly languages: Readable<readonly string[]> = this.#languages;
-  /** The last lines in the language that is followed, the oldest first. */
+  /** The latest lines in the selected language, oldest first. */
   readonly lines: Readable<readonly CaptionText[]> = this.#lines;
 
-  /** Create it before the room is entered, which brings the languages. */
+  /** Must be created before the room is entered, because the languages arrive then. */
   constructor(live: Live, room: string) {
     this.#live = live;
     this.#room = room;
@@ -40,7 +40,7 @@ export class Captions {
       live.on("room.caption", ({ room: id, lang, text, final }) => {
         if (id === room && lang === this.#lang) this.#add(text, final);
       }),
-      // A new connection has no subscription, and is told the languages when it enters the room.
+      // A new connection has no subscriptions, and receives the languages when it enters the room.
       live.on("authenticated", () => {
         this.#languages.set([]);
         if (this.#lang !== null) this.#subscribe();
@@ -48,7 +48,7 @@ export class Captions {
     ];
   }
 
-  /** Follows a language instead of the one before; null for none. */
+  /** Subscribes to a language instead of the previous one; null for none. */
   follow(lang: string | null): void {
     if (lang === this.#lang) return;
     this.#lang = lang;
@@ -62,11 +62,11 @@ export class Captions {
   }
 
   #subscribe(): void {
-    // A connection that is lost subscribes again when it is back.
+    // If the connection is lost, the subscription is renewed after the reconnection.
     this.#live.call("room.captions", { room: this.#room, lang: this.#lang }).catch(() => {});
   }
 
-  /** A line replaces the one before it, unless that is final. */
+  /** A line replaces the previous one, unless the previous line is final. */
   #add(text: string, isFinal: boolean): void {
     this.#lines.update((lines) => {
       const last = lines.at(-1);
@@ -78,7 +78,7 @@ export class Captions {
   }
 }
 
-/** The captions of a room, shared by its parts. */
+/** A room's captions, shared by the components that show them. */
 export const captionsIn = sharing(
   (live, room) => new Captions(live, room),
   (captions) => captions.close(),
@@ -87,9 +87,9 @@ export const captionsIn = sharing(
 export const captionSizes = ["small", "medium", "large"] as const;
 export const captionPlaces = ["bottom", "top"] as const;
 
-/** How a viewer wants to see captions. */
+/** A viewer's preferences for captions. */
 export interface CaptionChoice {
-  /** The language that the viewer chose last; null while captions are off. */
+  /** The language that the viewer last selected; null while captions are off. */
   readonly lang: string | null;
   readonly size: (typeof captionSizes)[number];
   readonly place: (typeof captionPlaces)[number];
@@ -97,14 +97,14 @@ export interface CaptionChoice {
 
 const KEY = "foyer:captions";
 
-/** Reads the viewer's choice, which this browser keeps for all events. */
+/** Reads the viewer's preferences, which this browser stores for all events. */
 export function captionChoice(shelf: Shelf): CaptionChoice {
   let kept: Record<string, unknown> = {};
   try {
     const value: unknown = JSON.parse(shelf.getItem(KEY) ?? "{}");
     if (typeof value === "object" && value !== null) kept = value as Record<string, unknown>;
   } catch {
-    // What an older version kept is of no use.
+    // Preferences stored by an older version are ignored.
   }
   const { lang, size, place } = kept;
   return {
@@ -120,8 +120,8 @@ export const keepCaptionChoice = (shelf: Shelf, choice: CaptionChoice): void =>
 const baseOf = (tag: string): string => tag.split("-", 1)[0]!;
 
 /**
- * Returns the spoken language that is closest to a wanted one: the same, one of the same base, or
- * the first.
+ * Returns the spoken language that is closest to a wanted one: the same language, one with the same
+ * base, or the first.
  */
 export function closest(wanted: string, languages: readonly string[]): string | undefined {
   const tag = languageIn(wanted) ?? wanted;
@@ -132,10 +132,10 @@ export function closest(wanted: string, languages: readonly string[]): string | 
   );
 }
 
-/** How long a line stays when nothing follows, in milliseconds. */
+/** How long the last line stays if no other line follows, in milliseconds. */
 export const LINE_MS = 8000;
 
-/** Returns the lines until nothing has followed for a while. */
+/** Returns the lines, or none once no line has followed for a while. */
 export const fading = (
   lines: Readable<readonly CaptionText[]>,
   duration: number,

@@ -3,20 +3,20 @@ import { closedRetryDelay } from "./entrance.js";
 
 // What people see of an event before they enter it, and when a closed event opens.
 
-/** The present state of the page before login. */
+/** The current state of the page before login. */
 export interface FrontState {
-  /** The page, with the whole program. */
+  /** The page, including the whole program. */
   readonly page: PageConfig;
-  /** How far the server's clock is ahead of the browser's, in milliseconds. */
+  /** The server's clock minus the browser's clock, in milliseconds. */
   readonly ahead: number;
 }
 
-/** The precision of the header `Date`, in milliseconds. */
+/** The precision of the `Date` header, in milliseconds. */
 const DATE_PRECISION_MS = 1000;
 
 /**
- * Returns how far the server's clock is ahead, as far as its header `Date` proves it.
- * @param now the browser's time of the answer, in milliseconds since 1970.
+ * Returns by how much the server's clock is ahead, as far as its `Date` header proves it.
+ * @param now the browser's time when the response arrived, in milliseconds since 1970.
  */
 export function clockAhead(date: string | null, now: number): number {
   const server = Date.parse(date ?? "");
@@ -24,7 +24,10 @@ export function clockAhead(date: string | null, now: number): number {
   return server > now ? server - now : Math.min(0, server + DATE_PRECISION_MS - now);
 }
 
-/** Reads what the page shows now. @throws {Error} if the server does not answer. */
+/**
+ * Reads the current state of the page.
+ * @throws {Error} if the server does not respond.
+ */
 export async function readFront(
   page: PageConfig,
   baseUrl: string,
@@ -41,13 +44,15 @@ export async function readFront(
   return { page: { ...present, ...read }, ahead };
 }
 
-/** How long after its opening an event lets the people in who wait, at most, in milliseconds. */
+/**
+ * Maximum time after an event's opening within which waiting people are admitted, in milliseconds.
+ */
 const CROWD_MS = 700;
 
 /**
- * Returns the delay until the next attempt to enter a closed event, in milliseconds: the opening,
- * spread over a moment because many people may be waiting, or a while.
- * @param ahead how far the server's clock is ahead, in milliseconds.
+ * Returns the delay before the next attempt to enter a closed event, in milliseconds: until the
+ * opening plus a random delay, because many people may be waiting, or a fixed interval.
+ * @param ahead the server's clock minus the browser's clock, in milliseconds.
  * @param now in milliseconds since 1970, on the browser's clock.
  */
 export function knockDelay(access: PageAccess | undefined, ahead: number, now: number): number {
@@ -57,14 +62,14 @@ export function knockDelay(access: PageAccess | undefined, ahead: number, now: n
   return left > 0 && left < pause ? left + CROWD_MS * Math.random() : pause;
 }
 
-/** The parts of the time until an opening. */
+/** The parts of the time that remains until an opening. */
 export interface Countdown {
   readonly days: number;
   /** Hours, minutes and seconds as `05:09:30`. */
   readonly clock: string;
 }
 
-/** Divides a number of milliseconds into days and a clock. */
+/** Splits a duration in milliseconds into days and a clock. */
 export function countdownOf(left: number): Countdown {
   const seconds = Math.max(0, Math.ceil(left / 1000));
   const parts = [Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60, seconds % 60];

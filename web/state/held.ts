@@ -7,14 +7,14 @@ export type HeldMessage = Commands["chat.held.list"]["result"]["results"][number
 /** A message that no longer waits, because a moderator rejected it. */
 export interface Rejected {
   readonly message: HeldMessage;
-  /** What the moderator wrote; empty for nothing. */
+  /** The moderator's reason; empty if there is none. */
   readonly reason: string;
 }
 
 export interface HeldList {
   /** The number of messages that wait. It may exceed the number of `messages`. */
   readonly count: number;
-  /** The longest waiting first: all for moderators, or the user's own. */
+  /** Longest waiting first: all messages for moderators, or the user's own. */
   readonly messages: readonly HeldMessage[];
   /** The user's own messages that were rejected while the page was open. */
   readonly rejected: readonly Rejected[];
@@ -32,7 +32,7 @@ export class HeldMessages implements Readable<HeldList> {
   #ends: (() => void)[] = [];
   #now = NONE;
   #isReading = false;
-  /** Whether a push came during a read, so that its result may be older than the push. */
+  /** Whether a push arrived during a read, so that the read's result may be older than the push. */
   #readAgain = false;
 
   constructor({ live, people }: { live: Live; people: People }, channel: string) {
@@ -66,7 +66,7 @@ export class HeldMessages implements Readable<HeldList> {
     this.#store.set(NONE);
   }
 
-  /** Reads the list. An error keeps what is shown, because the next login reads again. */
+  /** Reads the list. After an error, the old list stays, because the next login reads it again. */
   async load(): Promise<void> {
     if (this.#isReading) {
       this.#readAgain = true;
@@ -89,13 +89,13 @@ export class HeldMessages implements Readable<HeldList> {
     if (this.#readAgain && this.#ends.length > 0) await this.load();
   }
 
-  /** Sends a message that waits. */
+  /** Approves a message that waits. */
   async approve(id: string): Promise<void> {
     await this.#live.call("chat.approve", { channel: this.#channel, event: id });
     this.#remove(id);
   }
 
-  /** Erases a message that waits. Its author is told, with the reason. */
+  /** Rejects and erases a message that waits. Its author is informed of the reason. */
   async reject(id: string, reason = ""): Promise<void> {
     await this.#live.call("chat.reject", {
       channel: this.#channel,
@@ -105,7 +105,7 @@ export class HeldMessages implements Readable<HeldList> {
     this.#remove(id);
   }
 
-  /** Removes a rejected message from the page. */
+  /** Dismisses a rejected message. */
   forget(id: string): void {
     this.#set({ rejected: this.#now.rejected.filter(({ message }) => message.id !== id) });
   }
@@ -117,7 +117,7 @@ export class HeldMessages implements Readable<HeldList> {
     this.#set({
       count: count + 1,
       messages: [...messages, message],
-      // A newer edit has replaced the one before.
+      // A newer edit has replaced the previous one.
       rejected: rejected.filter(
         (it) => message.replaces === null || it.message.replaces !== message.replaces,
       ),
@@ -137,7 +137,7 @@ export class HeldMessages implements Readable<HeldList> {
         ...(isOwn && reason !== undefined && { rejected: [...rejected, { message, reason }] }),
       });
     }
-    // More wait than one answer lists.
+    // More messages are waiting than one response lists.
     if (this.#now.messages.length === 0 && this.#now.count > 0) void this.load();
   }
 

@@ -1,10 +1,10 @@
 import type { components } from "../../client/api.js";
 
-// The history of an event: what people with rights did.
+// An event's history: the actions of people with rights.
 
 export type Entry = components["schemas"]["AuditEntry"];
 
-/** Acts that people do many times in a row, such as one link after the other. */
+/** Actions that people often repeat, such as creating one link after another. */
 const REPEATED = new Set([
   "token.created",
   "invite.created",
@@ -13,10 +13,13 @@ const REPEATED = new Set([
   "file.deleted",
 ]);
 
-/** Acts of one request, such as an import, are done within this time, in milliseconds. */
+/** Maximum time between the actions of a single request, such as an import, in milliseconds. */
 const AT_ONCE_MS = 2000;
 
-/** Returns whether an entry says the same as another: one person repeated it, or did it at once. */
+/**
+ * Whether an entry describes the same action as another: the same person repeated it, or applied it
+ * to several records at once.
+ */
 function isAgain(entry: Entry, last: Entry): boolean {
   const [by, author] = [entry.by, last.by];
   const isSame =
@@ -29,7 +32,7 @@ function isAgain(entry: Entry, last: Entry): boolean {
   return isOneRequest && Math.abs(Date.parse(entry.at) - Date.parse(last.at)) <= AT_ONCE_MS;
 }
 
-/** Folds consecutive entries that say the same. */
+/** Merges consecutive entries that describe the same action. */
 export function runsOf(entries: readonly Entry[]): [Entry, ...Entry[]][] {
   const runs: [Entry, ...Entry[]][] = [];
   for (const entry of entries) {

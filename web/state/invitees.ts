@@ -14,7 +14,7 @@ export type { Invitation, InvitationDraft, InvitationWithLink };
 const PER_REQUEST = 1000;
 const MAX_LOADED = 20_000;
 
-/** The people who were invited to an event. */
+/** The people who have been invited to an event. */
 export interface InviteeList {
   /** Undefined during the first load, and for users who may not see them. */
   readonly all: readonly Invitation[] | undefined;
@@ -49,7 +49,7 @@ export class Invitees implements Readable<InviteeList> {
     }
   }
 
-  /** Returns a new link. The present one ends at once. */
+  /** Returns a new link. The current one is revoked at once. */
   async newLink(id: string): Promise<string> {
     const answer = await this.#api.request("POST", `/invitations/${id}/link/`);
     return ((await answer.json()) as { link: string }).link;
@@ -71,7 +71,10 @@ export class Invitees implements Readable<InviteeList> {
     await this.load();
   }
 
-  /** Invites people, all of them or none. @returns their links, in the same order. */
+  /**
+   * Invites all of these people, or none.
+   * @returns their links, in the same order.
+   */
   async create(drafts: readonly InvitationDraft[]): Promise<InvitationWithLink[]> {
     const answer = await this.#api.request("POST", "/invitations/", [...drafts]);
     return (await answer.json()) as InvitationWithLink[];
@@ -95,7 +98,7 @@ const COLUMNS = {
 
 type ColumnName = keyof typeof COLUMNS;
 
-/** A person on a list, with the role as written there. */
+/** A person on a list. The role is as written in the list. */
 export interface ListedPerson {
   readonly name: string;
   readonly email: string;
@@ -194,8 +197,8 @@ export const textOfRows = (rows: readonly (readonly string[])[]): string =>
     .join("\n");
 
 /**
- * Returns the trait of the role that a text on a list means, by the role's trait or title in any
- * language; undefined if it is unknown.
+ * Returns the trait of the role to which a text on a list refers, by the role's trait or by its
+ * title in any language; undefined if there is no such role.
  * @param titled the roles with all their titles.
  */
 export function roleMeant(

@@ -7,11 +7,11 @@ import type { PageConfig } from "../lib/page.js";
 
 export type LinkedPage = "event" | "console";
 
-/** Whether the server can send people a new link. */
+/** Whether the server can send new links. */
 export const canMailLinks = ({ world, mail, embed }: PageConfig): boolean =>
   world !== null && mail && embed === null;
 
-/** Asks for a link by e-mail. The server answers the same for every address. */
+/** Requests a link by e-mail. The server's response is the same for every address. */
 export async function requestLink(
   baseUrl: string,
   world: string,
@@ -23,12 +23,12 @@ export async function requestLink(
   await api.request("POST", "/login-mails/", { email, page, language });
 }
 
-/** Returns the code in the address of a link by e-mail (`#login=…`). */
+/** Returns the code in the URL of an e-mailed link (`#login=…`). */
 export const codeOf = (hash: string): string | undefined =>
   /^#login=([\w-]{1,200})$/.exec(hash)?.[1];
 
 /**
- * Signs in with the code of a link by e-mail, which uses it up.
+ * Signs in with the code in an e-mailed link. The code works only once.
  * @returns the token.
  */
 export async function redeemCode(baseUrl: string, world: string, code: string): Promise<string> {

@@ -8,20 +8,23 @@ import type { PageConfig } from "../lib/page.js";
 import { claimsOf, type Identity } from "./identity.js";
 import type { Session } from "./session.js";
 
-// Passkeys, and the other ways by which people come back.
+// Passkeys, and the other ways in which people return.
 
 type Schemas = components["schemas"];
 export type Passkey = Schemas["Passkey"];
 export type Ways = Schemas["Ways"];
 
-/** The part of `Window` that decides whether a page can use passkeys. */
+/** The part of `Window` that determines whether a page can use passkeys. */
 export interface PasskeyWindow {
   readonly isSecureContext: boolean;
   readonly location: Pick<Location, "hostname">;
   readonly PublicKeyCredential?: unknown;
 }
 
-/** Whether this page can use passkeys: they belong to the host at which the server expects people. */
+/**
+ * Whether this page can use passkeys: they belong to the host name under which the server is
+ * configured.
+ */
 export const hasPasskeys = (
   { world, passkeys, embed }: Pick<PageConfig, "world" | "passkeys" | "embed">,
   { isSecureContext, location, PublicKeyCredential }: PasskeyWindow = window,
@@ -33,13 +36,13 @@ export const hasPasskeys = (
   location.hostname === passkeys;
 
 /**
- * Why a ceremony did not succeed. `canceled`: the person or the device declined, or it took too
- * long. `known`: the device has a passkey of this person already. `unknown`: the event does not know
- * the passkey, or lets its person in no more.
+ * Why a ceremony failed. `canceled`: the person or the device declined, or it took too long.
+ * `known`: the device already has a passkey for this person. `unknown`: the event does not know the
+ * passkey, or no longer admits its owner.
  */
 export type PasskeyProblem = "canceled" | "known" | "unknown";
 
-/** Returns the kind of a problem with a passkey, or undefined for any other error. */
+/** Returns the reason for a failed ceremony, or undefined for any other error. */
 export function problemOf(error: unknown): PasskeyProblem | undefined {
   const { name, status } = error as { name?: string; status?: number };
   if (name === "NotAllowedError" || name === "AbortError") return "canceled";
@@ -99,13 +102,15 @@ export async function waysOf({ api }: Pick<Session, "api">): Promise<Ways> {
 export const hasWay = ({ passkeys, email, recovery }: Ways): boolean =>
   passkeys > 0 || email || recovery;
 
-/** Returns the e-mail address of a person's own invitation, which only people who may invite can read. */
+/**
+ * Returns the e-mail address in a person's own invitation. Only people who may invite can read it.
+ */
 export async function emailOf({ api }: Pick<Session, "api">, invitation: string): Promise<string> {
   const answer = await api.request("GET", `/invitations/${invitation}/`);
   return ((await answer.json()) as Schemas["Invitation"]).email ?? "";
 }
 
-/** Changes the e-mail address of a person's own invitation; an empty one removes it. */
+/** Changes the e-mail address in a person's own invitation. An empty address removes it. */
 export async function changeEmail(
   { api }: Pick<Session, "api">,
   invitation: string,
@@ -114,13 +119,13 @@ export async function changeEmail(
   await api.request("PATCH", `/invitations/${invitation}/`, { email: email.trim() || null });
 }
 
-/** Makes a recovery link, which ends the person's previous one. */
+/** Creates a recovery link, which revokes the person's previous one. */
 export async function makeRecoveryLink({ api }: Pick<Session, "api">): Promise<string> {
   const answer = await api.request("POST", "/ways/recovery/");
   return ((await answer.json()) as Schemas["RecoveryLink"]).url;
 }
 
-/** Whether a token is of a recovery link, which ends when a new one is made. */
+/** Whether a token belongs to a recovery link. Creating a new link revokes it. */
 export const isRecovery = (token: string | undefined): boolean => {
   const jti = token === undefined ? undefined : claimsOf(token)?.["jti"];
   return typeof jti === "string" && /\.r\d+$/.test(jti);
@@ -143,7 +148,7 @@ export function deviceName(userAgent: string): string {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Longest time before the end of a session in which people are warned, in milliseconds. */
+/** How long before its end people are warned at the earliest, in milliseconds. */
 const WARNING_MS = 3 * DAY_MS;
 
 /**

@@ -15,11 +15,11 @@ export const MAX_OPTIONS = 100;
 /** Maximum length of a poll's question and of each option, in characters. The server has the same default. */
 export const MAX_TEXT = 10_000;
 
-/** The kinds of polls that people create; a choice may allow several options. */
+/** The kinds of polls that people can create. A choice may allow several options. */
 export const SKETCH_KINDS = ["choice", "words", "text", "scale", "rank", "quiz"] as const;
 export type SketchKind = (typeof SKETCH_KINDS)[number];
 
-/** A poll being written. */
+/** A draft of a poll. */
 export interface Sketch {
   readonly kind: SketchKind;
   readonly content: string;
@@ -30,9 +30,9 @@ export interface Sketch {
     /** Whether the option of a quiz is correct. */
     readonly correct?: boolean;
   }[];
-  /** Whether several options may be chosen. */
+  /** Whether voters may choose several options. */
   readonly isMulti: boolean;
-  /** The settings of each kind that has some. An empty number is undefined. */
+  /** The settings of each kind that has any. An empty number field is undefined. */
   readonly settings: Readonly<Partial<Record<SketchKind, PollSettings>>>;
 }
 
@@ -66,7 +66,7 @@ export function sketchOf({ content, options, poll_type, settings }: ListedPoll):
   };
 }
 
-/** Returns a sketch for a new poll that is like another one. */
+/** Returns a sketch for a new poll, copied from another poll. */
 export function copyOf(poll: ListedPoll): Sketch {
   const sketch = sketchOf(poll);
   return { ...sketch, options: sketch.options.map(({ id: _, ...option }) => option) };
@@ -138,7 +138,7 @@ export function contentOf(sketch: Sketch) {
   };
 }
 
-/** Settings as they are sent: null takes away what was emptied. */
+/** Returns the settings to send: null resets a setting whose field was cleared. */
 function sentSettings(kind: SketchKind, own: PollSettings) {
   if (kind === "quiz") return { seconds: own.seconds ?? null };
   if (kind !== "scale") return own;

@@ -1,7 +1,7 @@
 import { type Readable, writable, type Writable } from "svelte/store";
 import type { Session } from "./session.js";
 
-// The user's ratings of sessions, shared by all parts of the pages.
+// The user's session ratings, shared by all components.
 
 /** A person's rating. */
 export interface Rating {
@@ -9,13 +9,13 @@ export interface Rating {
   readonly text: string;
 }
 
-/** What is known of ratings. */
+/** The known ratings. */
 export interface Ratings {
   /** Whether the event asks for ratings. */
   readonly asks: boolean;
   /** The user's own ratings, by session. */
   readonly own: ReadonlyMap<string, Rating>;
-  /** The averages of the user's own sessions, by session, as far as speakers see them. */
+  /** The average ratings of the user's own sessions, by session, if speakers may see them. */
   readonly averages: ReadonlyMap<string, { readonly stars: number; readonly count: number }>;
 }
 
@@ -23,7 +23,7 @@ type Live = Session["live"];
 
 const known = new WeakMap<Live, Writable<Ratings | undefined>>();
 
-/** Returns the ratings of a connection. The first caller loads them. */
+/** Returns a connection's ratings. The first call loads them. */
 export function ratingsOf(live: Live): Readable<Ratings | undefined> {
   const found = known.get(live);
   if (found) return found;
@@ -42,12 +42,13 @@ async function load(live: Live, store: Writable<Ratings | undefined>): Promise<v
       averages: new Map(averages.map(({ session, ...average }) => [session, average])),
     });
   } catch {
-    // Without the right to rate, nobody is asked. After a lost connection, the next page asks again.
+    // Users without the right to rate are not asked. After a lost connection, the next page loads
+    // the ratings again.
     known.delete(live);
   }
 }
 
-/** Rates a session, instead of an earlier rating. */
+/** Rates a session, replacing any earlier rating. */
 export async function rate(live: Live, session: string, rating: Rating): Promise<void> {
   await live.call("session.rate", { session, ...rating });
   known

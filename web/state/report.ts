@@ -2,7 +2,7 @@ import type { PollSummary } from "../../schemas/plain/polls.js";
 import type { Session } from "./session.js";
 import { dayOf } from "../lib/zones.js";
 
-// The figures of an event's report, by day, from its results.
+// Computes the figures of an event's report, by day, from its results.
 
 /** An average rating. */
 export interface Average {
@@ -16,7 +16,7 @@ interface ReportSession {
   readonly room: string;
   /** The start, in milliseconds since 1970. */
   readonly at: number;
-  /** The most people in the room during the session; undefined if nothing was counted. */
+  /** Peak number of people in the room during the session; undefined if nothing was counted. */
   readonly people: number | undefined;
   readonly rating: Average | undefined;
 }
@@ -32,17 +32,17 @@ interface ReportPoll {
   readonly id: string;
   readonly content: string;
   readonly room: string;
-  /** What people chose or named, with their votes, or their points in a ranking. */
+  /** The choices or words with their votes, or with their points in a ranking. */
   readonly options: readonly { id: string; content: string; votes: number }[];
-  /** What people wrote in their own words, the newest first. */
+  /** The texts that people wrote, newest first. */
   readonly texts: readonly string[];
   /** The average on a scale. */
   readonly average?: number | undefined;
 }
 
-/** A day of the report. */
+/** One day in the report. */
 export interface ReportDay {
-  /** Such as `2026-11-28`, in the event's zone. */
+  /** Such as `2026-11-28`, in the event's time zone. */
   readonly day: string;
   readonly peak: { people: number; room: string; at: number } | undefined;
   readonly messages: number;
@@ -57,7 +57,7 @@ export interface Report {
   readonly people: number;
   readonly messages: number;
   readonly rating: Average | undefined;
-  /** Whether the numbers of people were kept. */
+  /** Whether attendance was recorded. */
   readonly hasNumbers: boolean;
   readonly days: readonly ReportDay[];
 }
@@ -82,7 +82,7 @@ interface ExportedPoll {
   state: string;
   timestamp: string;
   options: readonly { id: string; content: string | null; votes: number }[];
-  /** The results of a poll that is not counted by option. */
+  /** The results of a poll that is not counted per option. */
   summary?: PollSummary | null;
 }
 
@@ -97,7 +97,7 @@ export async function reportOf({ api, live }: Session): Promise<Report> {
     ((await (await api.request("GET", path)).json()) as { results: T[] }).results;
   const program = await live.call("program.get", {});
   const zone = program.timezone ?? "UTC";
-  // One after the other: an event has few turns for exports.
+  // One at a time, because an event may run only a few exports concurrently.
   const people = (await api.listUsers({ page_size: 1 })).count;
   const activity = await get<ActivityAt>("/results/activity/");
   const questions = await get<ExportedQuestion>("/results/questions/");
@@ -172,7 +172,7 @@ const emptyDay = (day: string) => ({
   polls: [] as ReportPoll[],
 });
 
-/** Returns what the report says about a poll. */
+/** Returns a poll's entry in the report. */
 export function reportedPoll({ id, content, room, options, summary }: ExportedPoll): ReportPoll {
   const named = options.flatMap(({ content, ...option }) =>
     content === null ? [] : [{ ...option, content }],

@@ -2,12 +2,12 @@ import { readable, type Readable } from "svelte/store";
 import type { Live } from "../../client/index.js";
 import type { Shown } from "../../schemas/plain/stage/screens.js";
 
-/** What the screen of a room shows, and the way to take part without a name, if there is one. */
+/** What a room's screen shows, and how to participate without a name, if that is possible. */
 export interface ScreenState {
   readonly show: Shown;
   /** The id of the question or the poll. */
   readonly id?: string;
-  /** The link for people without a name, and a short address for it. */
+  /** The link for people without a name, and its short URL. */
   readonly url?: string;
   readonly short?: string;
 }
@@ -16,15 +16,15 @@ export interface ScreenState {
 const LINK_AGE_MS = 60_000;
 
 /**
- * Follows the screen that hosts drive. The value is undefined until the server has responded, and
- * for users who are neither hosts nor screens. The user must be in the room.
+ * Follows a room's host-controlled screen. The value is undefined until the server has responded,
+ * and for users who are neither hosts nor screens. The user must be in the room.
  */
 export const screenOf = (live: Live, room: string): Readable<ScreenState | undefined> =>
   readable<ScreenState | undefined>(undefined, (set) => {
     let known: ScreenState | undefined;
     let isOver = false;
     let timer: ReturnType<typeof setTimeout>;
-    /** Counts what arrived, so that a response never replaces a later push. */
+    /** Counts the pushes, so that a response never replaces a later push. */
     let pushes = 0;
     const show = (next: ScreenState) => set((known = next));
     async function ask() {
@@ -36,7 +36,7 @@ export const screenOf = (live: Live, room: string): Readable<ScreenState | undef
         const isOld = before !== pushes && known;
         show({ ...link, ...(isOld ? itemOf(known!) : itemOf({ show: shown, id })) });
       } catch {
-        // Keep what is known: the next attempt may succeed.
+        // Keeps the last known state: the next attempt may succeed.
       }
       if (!isOver) timer = setTimeout(() => void ask(), LINK_AGE_MS);
     }
@@ -48,7 +48,7 @@ export const screenOf = (live: Live, room: string): Readable<ScreenState | undef
         show({ ...(url && { url }), ...(short && { short }), ...itemOf(shown) });
       }),
       live.on("authenticated", () => void ask()),
-      // Pushes reach only those who are in the room.
+      // Only people who are in the room receive pushes.
       live.on("client.room_restored", ({ room: id }) => {
         if (id === room) void ask();
       }),

@@ -9,25 +9,25 @@ import type { Person, Quality } from "./tiles.js";
 
 type Kit = typeof Kit;
 
-/** Why a call is over for this device: a code of the server, or one of these. */
+/** The reason why a call has ended for this device: one of the server's codes, or one of these. */
 export type CallEnd = "left" | "removed" | "ended" | "unreachable" | (string & {});
 
-/** A call, as this device is in it. */
+/** A call from the point of view of this device. */
 export interface CallView {
-  /** `lost`: the media server does not answer; the call connects again as soon as it does. */
+  /** `lost`: the media server does not respond. The client keeps trying to reconnect. */
   readonly is: "joining" | "in" | "lost" | "over";
   readonly end?: CallEnd;
   readonly mode: CallMode;
-  /** All devices; the own one is first. */
+  /** All devices. The user's own device is first. */
   readonly people: readonly Person[];
   /** What this device may publish. */
   readonly may: ReadonlySet<CallSource>;
   /** What this device publishes. */
   readonly sends: ReadonlySet<CallSource>;
   readonly moderates: boolean;
-  /** Whether the browser plays the sound; it may wait for a touch. */
+  /** Whether the browser plays sound. Some browsers wait for a user gesture. */
   readonly isAudible: boolean;
-  /** The source that could not be switched on. */
+  /** The source that failed to start. */
   readonly fault?: CallSource;
   /** The source that a moderator has just muted. */
   readonly muted?: CallSource;
@@ -42,11 +42,11 @@ interface CallParts {
   wait?: (ms: number) => Promise<void>;
 }
 
-/** Bounds of the delay before the next attempt to connect again, in milliseconds. */
+/** Bounds of the delay between reconnection attempts, in milliseconds. */
 const FIRST_RETRY_MS = 1000;
 const MAX_RETRY_MS = 10_000;
 
-/** Duration for which changes are collected, in milliseconds. */
+/** Time for which changes are batched, in milliseconds. */
 const CHANGES_MS = 30;
 
 /** Errors after which another attempt may succeed. */
@@ -66,8 +66,8 @@ const EMPTY: CallView = {
 };
 
 /**
- * A stay in a call. It connects again by itself until it is over: left, ended, or refused. As a
- * store, it provides what the page shows.
+ * A connection to a call. Reconnects by itself until the user leaves, the call ends, or the server
+ * refuses. As a store, it provides what the page shows.
  */
 export class Call implements Readable<CallView> {
   readonly place: CallPlace;
@@ -80,9 +80,9 @@ export class Call implements Readable<CallView> {
   #kit: Kit | undefined;
   #room: Kit.Room | undefined;
   #choice: DeviceChoice;
-  /** What the user has switched on, and what a new connection switches on again. */
+  /** The sources that the user has switched on. A new connection publishes them again. */
   readonly #on = new Set<CallSource>();
-  /** The elements that show a picture, by identity and source. */
+  /** The elements that show video, by identity and source. */
   readonly #shown = new Map<string, Set<HTMLVideoElement>>();
   /** The elements that play sound. */
   readonly #sounds = new Set<HTMLMediaElement>();
@@ -100,7 +100,7 @@ export class Call implements Readable<CallView> {
     if (choice.camera.isOn) this.#on.add("camera");
   }
 
-  /** Enters the call. It resolves once the device is in it, or it is over. */
+  /** Enters the call. Resolves once the device is in the call, or the call is over. */
   async join(): Promise<void> {
     try {
       await this.#connect();
@@ -118,7 +118,7 @@ export class Call implements Readable<CallView> {
     this.#finish("ended");
   }
 
-  /** Switches the own microphone, camera or shared screen on or off. */
+  /** Switches the user's own microphone, camera or shared screen on or off. */
   async set(source: CallSource, isOn: boolean): Promise<void> {
     if (isOn) this.#on.add(source);
     else this.#on.delete(source);
@@ -138,20 +138,20 @@ export class Call implements Readable<CallView> {
     ] as const;
     for (const [kind, id] of devices) {
       if (id === undefined || room.getActiveDevice(kind) === id) continue;
-      // Some browsers cannot choose a speaker.
+      // Some browsers cannot select an audio output device.
       await room.switchActiveDevice(kind, id).catch(() => {});
     }
   }
 
-  /** Plays the sound; for the handler of a touch, if the browser waits for one. */
+  /** Starts playing sound. Call this from a user gesture's handler if the browser requires one. */
   async play(): Promise<void> {
     await this.#room?.startAudio().catch(() => {});
     this.#changed();
   }
 
   /**
-   * Shows a picture in an element. Only pictures that are shown are transmitted.
-   * @returns a function that ends it.
+   * Shows a video in an element. Only videos that are shown are transmitted.
+   * @returns a function that stops it.
    */
   show(identity: string, source: "camera" | "screen", element: HTMLVideoElement): () => void {
     const key = `${identity} ${source}`;
@@ -178,7 +178,7 @@ export class Call implements Readable<CallView> {
       await room.connect(access.url, access.token, { autoSubscribe: false });
     } catch (error) {
       room.removeAllListeners();
-      // The engine refuses one more person without a code of its own.
+      // The media server has no error code of its own for a full call.
       const isFull = /max.?participants|limit/i.test(String(error));
       if (isFull) return this.#finish("call.full");
       throw error;
@@ -240,7 +240,7 @@ export class Call implements Readable<CallView> {
         changed();
       })
       .on(RoomEvent.LocalTrackUnpublished, (publication) => {
-        // The browser's own button ends a shared screen, and a lost right everything.
+        // The browser's own button stops a shared screen, and losing a right stops every source.
         const source = this.#sourceOf(publication.source);
         if (source === "screen") this.#on.delete(source);
         changed();
@@ -263,7 +263,7 @@ export class Call implements Readable<CallView> {
     return room;
   }
 
-  /** Enters again until the media server answers, or the server refuses. */
+  /** Retries entering until the media server responds, or the server refuses. */
   async #rejoin(): Promise<void> {
     this.#room = undefined;
     this.#set({ is: "lost", people: [] });
@@ -293,7 +293,7 @@ export class Call implements Readable<CallView> {
     void room?.disconnect().catch(() => {});
   }
 
-  /** Switches a source to what the user wants, as far as the engine allows it. */
+  /** Switches a source to the state that the user wants, as far as the media server allows it. */
   async #apply(source: CallSource): Promise<void> {
     const me = this.#room?.localParticipant;
     if (!me) return;
@@ -304,7 +304,7 @@ export class Call implements Readable<CallView> {
       else await me.setScreenShareEnabled(isOn, { audio: true, contentHint: "detail" });
     } catch (error) {
       this.#on.delete(source);
-      // Whoever closes the browser's dialog does not want to share a screen.
+      // Closing the browser's dialog means that the user does not want to share a screen.
       const isCanceled = source === "screen" && (error as Error).name === "NotAllowedError";
       if (!isCanceled) this.#set({ fault: source });
     }
@@ -327,7 +327,7 @@ export class Call implements Readable<CallView> {
     );
   }
 
-  /** Collects the changes of a moment. */
+  /** Batches the changes of a short time. */
   #changed(): void {
     if (this.#isPending) return;
     this.#isPending = true;
@@ -350,7 +350,7 @@ export class Call implements Readable<CallView> {
     }, CHANGES_MS);
   }
 
-  /** Subscribes to all sound. */
+  /** Subscribes to all audio tracks. */
   #listen(room: Kit.Room): void {
     const { Track } = this.#kit!;
     for (const { trackPublications } of room.remoteParticipants.values()) {
@@ -362,7 +362,7 @@ export class Call implements Readable<CallView> {
     }
   }
 
-  /** Subscribes to the pictures that are shown, and to no others. */
+  /** Subscribes only to the videos that are shown. */
   #attach(): void {
     const room = this.#room;
     if (!room) return;
@@ -441,14 +441,14 @@ const qualities: Record<string, Quality> = {
   lost: "lost",
 };
 
-/** Returns the public user in the metadata of a device, which the server has signed. */
+/** Returns the public user in a device's metadata, which the server has signed. */
 function userIn({ identity, name, metadata }: Kit.Participant): Person["user"] {
   const [id = ""] = identity.split(":");
   try {
     const user = JSON.parse(metadata ?? "") as Person["user"];
     if (typeof user.profile === "object") return { id, profile: user.profile };
   } catch {
-    // A recorder of the operator has none.
+    // The operator's recorders have none.
   }
   return { id, profile: { display_name: name ?? "" } };
 }

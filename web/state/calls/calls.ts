@@ -12,21 +12,21 @@ export interface Hand {
   readonly raised: string;
 }
 
-/** The call of a room, as everyone sees it who sees the room. */
+/** A room's call, as everyone who sees the room sees it. */
 export interface RoomCall {
-  /** Number of people; screens do not count. */
+  /** Number of people, excluding screens. */
   readonly people: number;
   readonly speakers: readonly PublicUser[];
   readonly started: string | null;
-  /** The raised hands in order; only their number without `call.moderate`. */
+  /** The raised hands in order. Without `call.moderate`, only their number. */
   readonly hands: readonly Hand[] | number;
-  /** The position of the own hand. */
+  /** The position of the user's own hand. */
   readonly position?: number | undefined;
-  /** The ids of those who were invited to the stage; only with `call.moderate`. */
+  /** The ids of the people who were invited to the stage; requires `call.moderate`. */
   readonly onStage: readonly string[];
 }
 
-/** A call in a direct channel that rings here. */
+/** A call in a direct channel that is ringing here. */
 export interface Ring {
   readonly channel: string;
   readonly call: string;
@@ -35,20 +35,23 @@ export interface Ring {
 
 const NOBODY: RoomCall = { people: 0, speakers: [], started: null, hands: 0, onStage: [] };
 
-/** Delay before the calls of rooms that are not open are read after a login, in milliseconds. */
+/** Delay after a login before the calls of rooms that are not open are read, in milliseconds. */
 const LIST_DELAY_MS = 2000;
 
 /** Maximum number of rooms whose calls are read after a login; later changes are pushed. */
 const MAX_LISTED = 30;
 
-/** The calls of a visit: those of all rooms, the own one, invitations and ringing. */
+/**
+ * The calls of a visit: those in all rooms, the user's current call, invitations, and ringing
+ * calls.
+ */
 export class Calls {
   readonly #live: Live;
   readonly #rooms = writable<ReadonlyMap<string, RoomCall>>(new Map());
-  /** The calls of rooms by id, as far as they are known. */
+  /** The known calls of rooms, by room id. */
   readonly rooms: Readable<ReadonlyMap<string, RoomCall>> = this.#rooms;
   readonly #current = writable<Call | undefined>();
-  /** The call that this device is in. It outlives the page of its room. */
+  /** The call that this device is in. It continues after the room's page is closed. */
   readonly current: Readable<Call | undefined> = this.#current;
   readonly #invited = writable<string | undefined>();
   /** The room to whose stage a moderator has invited the user. */
@@ -88,7 +91,7 @@ export class Calls {
     if (live.isConnected) listen();
   }
 
-  /** Reads the call of a room; for a page that shows it. */
+  /** Reads a room's call, for a page that shows it. */
   async read(room: string): Promise<void> {
     const { on_stage = [], ...state } = await persist(() =>
       this.#live.call("call.state", { room }),
@@ -102,7 +105,7 @@ export class Calls {
     await this.read(room);
   }
 
-  /** Makes a call the current one, and leaves the one before. */
+  /** Makes a call the current one, and leaves the previous call. */
   hold(call: Call): void {
     this.#call?.leave();
     this.#call = call;
@@ -110,13 +113,13 @@ export class Calls {
     const channel = channelOf(call.place);
     if (this.#ringing?.channel === channel) this.#silence(this.#ringing.call);
     const end = call.subscribe(({ is, end: why }) => {
-      // What else ended it is shown until the person has read it.
+      // Any other reason for the end is shown until the person has read it.
       if (is === "over" && why === "left") queueMicrotask(() => this.forget(call));
     });
     this.#ends.set(call, end);
   }
 
-  /** Closes a call that is over. */
+  /** Dismisses a call that is over. */
   forget(call: Call): void {
     call.leave();
     this.#ends.get(call)?.();
@@ -125,12 +128,12 @@ export class Calls {
     this.#current.set(undefined);
   }
 
-  /** Closes the invitation to a stage. */
+  /** Dismisses the invitation to a stage. */
   answered(): void {
     this.#invited.set(undefined);
   }
 
-  /** Stops the ringing here, and for the caller. */
+  /** Stops the ringing, here and for the caller. */
   async decline(): Promise<void> {
     const ring = this.#ringing;
     if (!ring) return;

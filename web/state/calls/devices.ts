@@ -1,14 +1,14 @@
 import { type Readable, writable } from "svelte/store";
 import type { Shelf } from "../../lib/storage.js";
 
-/** A device to capture with. */
+/** The selected device for a source, and whether it is switched on. */
 export interface Chosen {
   readonly isOn: boolean;
   /** Undefined for the browser's default. */
   readonly id?: string | undefined;
 }
 
-/** The devices with which a person enters a call. */
+/** The devices that a person uses to enter a call. */
 export interface DeviceChoice {
   readonly microphone: Chosen;
   readonly camera: Chosen;
@@ -18,7 +18,10 @@ export interface DeviceChoice {
 /** Enters without devices. */
 export const LISTENER: DeviceChoice = { microphone: { isOn: false }, camera: { isOn: false } };
 
-/** Why a device cannot be used: forbidden, none there, used by another program, or no secure page. */
+/**
+ * Why a device cannot be used: permission denied, no such device, in use by another program, or an
+ * insecure page.
+ */
 export type DeviceFault = "denied" | "none" | "busy" | "blocked";
 
 export type CaptureKind = "microphone" | "camera";
@@ -44,7 +47,7 @@ export interface PreviewView {
 
 const KEY = "foyer:devices";
 
-/** Interval between two readings of the level, in milliseconds. */
+/** Interval between two measurements of the level, in milliseconds. */
 const LEVEL_MS = 100;
 
 const faultNames: Record<string, DeviceFault> = {
@@ -60,7 +63,7 @@ const faultNames: Record<string, DeviceFault> = {
 export const faultOf = (error: unknown): DeviceFault =>
   faultNames[(error as Error | undefined)?.name ?? ""] ?? "none";
 
-/** Reads the last choice of devices. */
+/** Reads the last selection of devices. */
 export function keptChoice(shelf: Shelf): DeviceChoice | undefined {
   try {
     const kept = JSON.parse(shelf.getItem(KEY) ?? "") as Partial<DeviceChoice>;
@@ -78,7 +81,7 @@ export function keptChoice(shelf: Shelf): DeviceChoice | undefined {
   }
 }
 
-/** Keeps a choice of devices for the next call. */
+/** Stores a selection of devices for the next call. */
 export const keepChoice = (shelf: Shelf, choice: DeviceChoice): void =>
   shelf.setItem(KEY, JSON.stringify(choice));
 
@@ -88,7 +91,7 @@ type Media = Pick<
   "getUserMedia" | "enumerateDevices" | "addEventListener" | "removeEventListener"
 >;
 
-/** What the person sees and chooses before a call: nobody else sees or hears it. */
+/** The preview before a call, with the choice of devices. Nobody else sees or hears it. */
 export class DevicePreview implements Readable<PreviewView> {
   readonly #media: Media | undefined;
   readonly #store;
@@ -117,12 +120,12 @@ export class DevicePreview implements Readable<PreviewView> {
     this.subscribe = this.#store.subscribe;
   }
 
-  /** Opens the chosen devices. */
+  /** Opens the selected devices. */
   async start(): Promise<void> {
     const { microphone, camera } = this.#view.choice;
     this.#media?.addEventListener("devicechange", this.#listed);
     this.#set({ isAsking: true });
-    // One after the other: the browser asks once for each, and one may be missing.
+    // One at a time, because the browser asks once per device, and one of them may be missing.
     if (microphone.isOn) await this.#open("microphone");
     if (camera.isOn) await this.#open("camera");
     this.#set({ isAsking: false });
@@ -200,7 +203,7 @@ export class DevicePreview implements Readable<PreviewView> {
     const timer = setInterval(() => {
       analyser.getFloatTimeDomainData(samples);
       const power = samples.reduce((sum, it) => sum + it * it, 0) / samples.length;
-      // Speech has a few percent of the maximum amplitude.
+      // Speech reaches only a few percent of the maximum amplitude.
       this.#level.set(Math.min(1, Math.sqrt(power) * 5));
     }, LEVEL_MS);
     this.#meter = { context, timer };
@@ -214,7 +217,8 @@ export class DevicePreview implements Readable<PreviewView> {
   }
 
   async #list(): Promise<void> {
-    // Before permission, browsers hide the names, and a list without names helps nobody.
+    // Browsers hide the devices' names until permission is granted, and a list without names is
+    // useless.
     const found = (await this.#media?.enumerateDevices().catch(() => [])) ?? [];
     if (this.#isOver) return;
     const of = (kind: MediaDeviceKind): Device[] =>

@@ -1,19 +1,19 @@
 import type { CallMode, CallSource } from "../../../schemas/plain/calls.js";
 import type { Named } from "../profile.js";
 
-/** How well the media server reaches a device. */
+/** The quality of a device's connection to the media server. */
 export type Quality = "unknown" | "good" | "poor" | "lost";
 
-/** A device in a call, as its tile shows it. */
+/** A device in a call, as displayed in its tile. */
 export interface Person {
-  /** The name of the device at the media server. */
+  /** The device's identity at the media server. */
   readonly identity: string;
   readonly user: Named;
   readonly isMe: boolean;
   /** Whether the device may publish. */
   readonly maySpeak: boolean;
   readonly isSpeaking: boolean;
-  /** What the device sends now; a muted microphone is not in the set. */
+  /** The sources that the device is sending. A muted microphone is not included. */
   readonly sends: ReadonlySet<CallSource>;
   readonly quality: Quality;
 }
@@ -27,19 +27,22 @@ export interface Picture {
 /** Number of tiles on a page. */
 export const PAGE_TILES = 25;
 
-/** Whether a person has a tile: everyone who may talk in a call, and on a stage those who do. */
+/**
+ * Whether a person has a tile: in a call, everyone who may speak; on a stage, everyone who
+ * publishes.
+ */
 export const hasTile = ({ maySpeak, sends }: Person, mode: CallMode): boolean =>
   mode === "call" ? maySpeak : sends.size > 0;
 
-/** Returns the persons in a call, without further devices of the same user. */
+/** Returns the people in a call, without additional devices of the same user. */
 export const personsIn = (people: readonly Person[]): Person[] => [
   ...new Map(people.toReversed().map((it) => [it.user.id, it])).values(),
 ];
 
 /**
- * Returns the picture to show large: a shared screen, else the pinned person, else who speaks now,
- * else who was large before, else the first other one.
- * @param before the identity that was large.
+ * Returns the picture to show large: a shared screen, or else the pinned person, the current
+ * speaker, the previous large picture, or the first other person, in this order.
+ * @param before the identity of the previous large picture.
  */
 export function largeIn(
   people: readonly Person[],
@@ -60,7 +63,7 @@ export function largeIn(
 /** A page of a list. */
 export interface PageOf<T> {
   readonly items: readonly T[];
-  /** From 0; clamped to the pages that exist. */
+  /** From 0; clamped to the existing pages. */
   readonly page: number;
   readonly pages: number;
 }
@@ -72,16 +75,16 @@ export function pageOf<T>(all: readonly T[], wanted: number, size = PAGE_TILES):
   return { items: all.slice(page * size, (page + 1) * size), page, pages };
 }
 
-/** Above this number of people, arrivals and departures are not read aloud. */
+/** Above this number of people, arrivals and departures are not announced. */
 const MAX_ANNOUNCED = 25;
 
-/** A change in a call that is read aloud. */
+/** A change in a call that screen readers announce. */
 export interface CallNews {
   readonly is: "came" | "left" | "muted" | "unmuted" | "shares";
   readonly user: Named;
 }
 
-/** Returns what changed for other people between two moments of a call. */
+/** Returns the changes to other people between two states of a call. */
 export function newsBetween(before: readonly Person[], after: readonly Person[]): CallNews[] {
   if (Math.max(before.length, after.length) > MAX_ANNOUNCED) return [];
   const old = new Map(before.map((it) => [it.identity, it]));
