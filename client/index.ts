@@ -46,7 +46,7 @@ export interface ImportQuery {
   dry_run?: boolean;
   /** Like `dry_run`, and list what would change, record by record. */
   preview?: boolean;
-  /** Keep the fields that were changed by hand since the last import. */
+  /** Keep the fields that have been edited manually since the last import. */
   keep_edits?: boolean;
   create_rooms?: boolean;
   remove_missing?: boolean;

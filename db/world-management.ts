@@ -19,8 +19,8 @@ import { type Store, StoreError } from "./contract/store.js";
 import { jtiOf, shownInvitation, stands } from "./rules/invitation-rows.js";
 import { absent, missingWorld } from "./rules/preconditions.js";
 
-// Operations on worlds that take more than one call to the store. They need no server and don't
-// load TypeBox, so commands and routes can share them.
+// Operations on worlds that take more than one call to the store. They do not require a server and
+// do not load TypeBox, so commands and routes can share them.
 
 /** Number of invitations per read. */
 const INVITATIONS_PER_READ = 1000;
@@ -209,8 +209,8 @@ export const signToken = (
   );
 
 /**
- * Lifetime of the links of an invitation. The invitation decides when they end, so that a host can
- * change that later.
+ * Lifetime of an invitation's links. The invitation itself determines when they end, so that a host
+ * can change that later.
  */
 const INVITED = "3650d";
 
@@ -254,7 +254,10 @@ export async function invitationLink(
   return linkTo(page, { address, world: world.id, token });
 }
 
-/** Returns invitations as callers see them, with what became of the last mail to each person. */
+/**
+ * Returns invitations in the form that callers receive, including the status of the last mail to
+ * each person.
+ */
 export async function shownInvitations(
   store: Store,
   invitations: readonly InvitationRecord[],
@@ -265,7 +268,10 @@ export async function shownInvitations(
   return invitations.map((it) => shownInvitation(it, world, reports.get(it.id)));
 }
 
-/** How to word mails, and the name of the act that sends them: a mail of the same act is not sent twice. */
+/**
+ * The custom texts of the mails, and the name of the act that sends them. A mail is sent only once
+ * per act.
+ */
 type MailAct = Pick<MailDetail, "subject" | "text"> & { readonly act?: string };
 
 /**
@@ -303,8 +309,8 @@ export async function queueInvitations(
 }
 
 /**
- * Returns the invitations of a world, oldest first, in pages.
- * @param unsent returns only those to whom no mail has been sent.
+ * Returns a world's invitations in pages, oldest first.
+ * @param unsent returns only invitations for which no mail has been sent.
  */
 export async function* invitationPages(
   { invitations, mails }: Store,
@@ -333,7 +339,7 @@ export async function* invitationPages(
 }
 
 /**
- * Invites somebody who holds all rights in a world.
+ * Invites a person who receives all rights in a world.
  * @param by the author; defaults to the store's author.
  */
 export async function inviteHost(

@@ -196,7 +196,7 @@ export interface PollVote {
 
 /** Returns a vote as the server lists it. */
 function answersIn({ poll_type, options }: SentPoll, vote: readonly string[] = []): string[] {
-  // A ranking keeps the order of the vote, and texts are no ids.
+  // A ranking keeps the order of the vote, and texts have no ids.
   if (poll_type !== undefined && !hasCounts(poll_type)) return [...vote];
   return options.map(({ id }) => id).filter((id) => vote.includes(id));
 }

@@ -104,14 +104,17 @@ export interface MessageInput {
   readonly slow?: SlowMode | undefined;
 }
 
-/** The minimum time between two messages of a person in a room. */
+/** The minimum time between two messages of one person in a room. */
 export interface SlowMode {
   readonly seconds: number;
-  /** The present time, in milliseconds since 1970. */
+  /** The current time, in milliseconds since 1970. */
   readonly at: number;
 }
 
-/** A message in a room that waits for a moderator. Nothing else in the store knows its id. */
+/**
+ * A message in a room that waits for a moderator's approval. No other data in the store refers to
+ * its id.
+ */
 export interface HeldRecord {
   readonly id: string;
   readonly channel: string;
@@ -223,8 +226,8 @@ export interface ChatStore {
     by?: Author,
   ): Promise<HeldRecord>;
   /**
-   * Returns the messages in a room that wait, the longest waiting first, and how many there are.
-   * @param sender whose messages; null for all.
+   * Returns a room's held messages, longest waiting first, and their number.
+   * @param sender returns only the messages of this user; null for all.
    */
   held(
     worldId: string,
@@ -234,10 +237,10 @@ export interface ChatStore {
   ): Promise<{ count: number; messages: HeldRecord[] }>;
   heldMessage(worldId: string, channel: string, id: string): Promise<HeldRecord | undefined>;
   /**
-   * Sends a message that waits, as if its author sent it now.
-   * @param mentioned as in {@link MessageInput}, as `notifiesAll`.
-   * @throws {StoreError} `absent` on `event` if no such message waits, if its author was banned or
-   * erased, or if the message that it edits is gone.
+   * Sends a held message, as if its author were sending it now.
+   * @param mentioned as in {@link MessageInput}; the same applies to `notifiesAll`.
+   * @throws {StoreError} `absent` on `event` if no such message is held, if its author was banned
+   * or erased, or if the message that it edits no longer exists.
    */
   approve(
     worldId: string,
@@ -248,8 +251,8 @@ export interface ChatStore {
     by?: Author,
   ): Promise<ChatDelivery>;
   /**
-   * Erases a message that waits.
-   * @param reason the reason that the author of the message reads; null for none.
+   * Rejects and erases a held message.
+   * @param reason the moderator's reason, which is shown to the author; null for none.
    * @throws {StoreError} `absent` on `event`.
    */
   reject(
@@ -351,8 +354,8 @@ export interface ChatStore {
     after: number,
   ): Promise<{ next: number | undefined; emptied: number }>;
   /**
-   * Returns a user's messages in rooms within a slice of the world's events, the oldest first.
-   * Deleted messages are not among them.
+   * Returns a user's messages in rooms within a slice of the world's events, oldest first. Excludes
+   * deleted messages.
    * @param after the event id after which the slice begins.
    * @returns the last id in the slice, or undefined after the last slice.
    */

@@ -4,7 +4,7 @@ export interface Invite {
   readonly room: string;
   /** Expiry time, in milliseconds since 1970. */
   readonly ends: number;
-  /** Stands for the token in a short address: see `schemas/plain/links.ts`. */
+  /** Represents the token in a short URL: see `schemas/plain/links.ts`. */
   readonly code: string;
 }
 

@@ -101,8 +101,8 @@ export const REQUEST_WINDOW_MS = 15 * 60_000;
 export const CODE_LIFETIME_MS = 15 * 60_000;
 
 /**
- * How far the clocks of two processes may differ without letting mails leave too fast, in
- * milliseconds. A turn that is further away means that the clock was set back.
+ * Maximum difference between the clocks of two processes that does not increase the sending rate,
+ * in milliseconds. A turn that is further away means that the clock was set back.
  */
 export const MAX_CLOCK_DIFFERENCE_MS = 60_000;
 

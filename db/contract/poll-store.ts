@@ -19,16 +19,16 @@ export interface PollOption {
   content: string;
   /** The sort key. Options with the same order are sorted by age. */
   order: number;
-  /** Of a quiz: whether it is a right answer. */
+  /** In a quiz, whether the option is a correct answer. */
   correct?: boolean;
 }
 
 export interface Poll extends Item {
   state: PollState;
   poll_type: PollType;
-  /** The settings of its kind, with their defaults. */
+  /** The settings of the poll's kind, including defaults. */
   settings: PollSettings;
-  /** Of an open quiz: when it closes by itself, in milliseconds since 1970. */
+  /** For an open quiz, when it closes by itself, in milliseconds since 1970. */
   ends_at?: number;
   /** Sorted by `order`. */
   options: PollOption[];
@@ -41,16 +41,17 @@ export interface Poll extends Item {
 }
 
 /**
- * A user's vote, in the field that the poll's kind has. An empty list, or null, withdraws the vote.
+ * A user's vote, in the field that corresponds to the poll's kind. An empty list, or null,
+ * withdraws the vote.
  */
 export interface PollVote {
-  /** The ids of options: of a ranking in order, otherwise in any order. */
+  /** The ids of options: in order for a ranking, otherwise in any order. */
   options?: readonly string[] | undefined;
   /** A value on the scale. */
   value?: number | null | undefined;
   /** Words or texts. */
   answers?: readonly string[] | undefined;
-  /** When the server received it, in milliseconds since 1970; now by default. */
+  /** When the server received the vote, in milliseconds since 1970; now by default. */
   at?: number | undefined;
   /** Whether managers must never learn who wrote it. */
   anonymous?: boolean | undefined;
@@ -67,7 +68,7 @@ export interface Ballot {
   answers?: string[];
 }
 
-/** A person who answered quizzes. */
+/** A person who has answered quizzes. */
 export interface Player {
   /** Null once the user is erased. */
   user: string | null;
@@ -75,13 +76,13 @@ export interface Player {
   isNamed: boolean;
   /** The number of correct answers. */
   points: number;
-  /** How long these answers took together, in milliseconds. */
+  /** The total time that these answers took, in milliseconds. */
   time: number;
   /** Increases with the time of a player's first answer. */
   first: number;
 }
 
-/** An open quiz whose time ends. */
+/** An open quiz with a time limit. */
 export interface EndingPoll {
   world: string;
   room: string;
@@ -121,7 +122,7 @@ export interface PollChanges {
   content?: string | undefined;
   state?: PollState | undefined;
   poll_type?: PollType | undefined;
-  /** The settings to change; the others stay. */
+  /** The settings to change. All other settings stay as they are. */
   settings?: SentSettings | undefined;
   /** The time, in milliseconds since 1970; now by default. */
   at?: number | undefined;
@@ -141,7 +142,7 @@ export interface PollChanges {
     | undefined;
 }
 
-/** The fields of a poll that are compared to log a change. */
+/** The fields of a poll that are compared in order to log a change. */
 export const POLL_CHANGES = [
   "content",
   "state",
@@ -237,9 +238,9 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     isWhole?: boolean,
   ): Promise<PollSummary | undefined>;
   /**
-   * Hides or shows a text, or a word in every spelling.
+   * Hides or shows a text, or a word in all its spellings.
    * @param answer the id of a text, or a word.
-   * @throws {StoreError} `absent` on `poll` when the poll has no such answer.
+   * @throws {StoreError} `absent` on `poll` if the poll has no such answer.
    */
   hideAnswer(
     worldId: string,
@@ -249,14 +250,14 @@ export interface PollStore extends ItemStore<Poll, PollDraft, PollChanges> {
     isHidden: boolean,
     by?: Author,
   ): Promise<void>;
-  /** Returns everybody who answered the closed quizzes in a room, the best first. */
+  /** Returns everyone who has answered a room's closed quizzes, best first. */
   players(worldId: string, room: string): Promise<Player[]>;
-  /** Returns the open quizzes of all worlds that end before a time, the first ones first. */
+  /** Returns the open quizzes in all worlds that end before a given time, soonest first. */
   ending(before: number): Promise<EndingPoll[]>;
   /**
-   * Closes a quiz whose time is over.
+   * Closes a quiz whose time is up.
    * @param at in milliseconds since 1970.
-   * @returns false if it is not open, or not over.
+   * @returns false if the quiz is not open, or its time is not up.
    */
   end(worldId: string, room: string, id: string, at: number, by?: Author): Promise<boolean>;
 }

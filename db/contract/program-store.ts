@@ -224,7 +224,7 @@ export interface ProgramStore {
     versions?: readonly string[],
     by?: Author,
   ): Promise<Versioned<Speaker>>;
-  /** Returns the fields of imported sessions and speakers that were changed by hand, by id. */
+  /** Returns the manually edited fields of imported sessions and speakers, by id. */
   edits(worldId: string): Promise<Record<string, string[]>>;
   /** Returns the ids and names of a world's rooms in order, from one snapshot. */
   rooms(worldId: string): Promise<{ id: string; name: string }[]>;

@@ -11,7 +11,7 @@ export interface PushSubscription {
   readonly endpoint: string;
   readonly p256dh: string;
   readonly auth: string;
-  /** Whether the browser also gets what waits for moderators. */
+  /** Whether the browser also receives notices about items that wait for moderators. */
   readonly moderation?: boolean;
 }
 
@@ -54,7 +54,10 @@ export interface PushStore {
    */
   keep(_all: string, key: PushKey): Promise<PushKey>;
   of(worldId: string, userIds: readonly string[]): Promise<OwnedSubscription[]>;
-  /** Returns the subscriptions that also get what waits for moderators, whatever their users may do now. */
+  /**
+   * Returns the subscriptions that include notices for moderators, regardless of their users'
+   * current permissions.
+   */
   moderating(worldId: string): Promise<OwnedSubscription[]>;
   /**
    * Stores a user's subscription, which replaces any subscription with the same endpoint. If the

@@ -67,7 +67,7 @@ function toEntry({ world_id, audit, changes, request, ...row }: Row) {
   } satisfies AuditEntry;
 }
 
-/** Returns the stored forms of all authors that stand for a user. */
+/** Returns the stored forms of all authors that represent a user. */
 const authorsOf = (user: string): string[] =>
   (["user", "api"] as const).map((kind) => storedAuthor({ kind, user }));
 

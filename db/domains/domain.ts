@@ -186,7 +186,7 @@ type ParameterCounts<W extends DomainWrites> = {
 
 /** A part of the store that is implemented once for both engines. */
 export interface Domain<R extends object, W extends DomainWrites> {
-  /** Creates the reads. A read with several statements takes a snapshot. */
+  /** Creates the reads. A read with several statements uses a snapshot. */
   readonly reads: (sql: Reading) => R;
   /**
    * Creates the writes. A write must await only statements, because SQLite runs a batch of writes

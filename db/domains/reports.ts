@@ -18,7 +18,7 @@ import { domain, type DomainLog, type EngineWrites, type Reading, type Sql } fro
 import { questionWrites } from "./questions.js";
 import { userWrites } from "./users/users.js";
 
-/** A thing that a person reports. */
+/** An item that a person reports: a message, a question or a user. */
 export type Reported =
   | {
       readonly kind: "message";
@@ -36,12 +36,12 @@ export type Reported =
     }
   | { readonly kind: "user"; readonly room: string | null; readonly user: string };
 
-/** What a person writes about it. */
+/** A person's report of an item. */
 export interface Complaint {
   /** The id of the person. */
   readonly by: string;
   readonly reason: ReportReason;
-  /** Empty without a text. */
+  /** Empty if the person wrote no text. */
   readonly text: string;
   /** In milliseconds since 1970. */
   readonly at: number;
@@ -49,20 +49,20 @@ export interface Complaint {
 
 /** A reported thing. */
 export interface Report {
-  /** Increases with each first report. */
+  /** Increases with each newly reported item. */
   readonly number: number;
   readonly id: string;
   readonly kind: ReportKind;
-  /** Null for direct messages, for people outside rooms, and for rooms that were deleted. */
+  /** Null for direct messages, for people outside rooms, and for deleted rooms. */
   readonly room: string | null;
   readonly channel: string | null;
   readonly event: number | null;
   readonly question: string | null;
   /** Null once the user is erased. */
   readonly user: string | null;
-  /** Whether moderators learn the user. */
+  /** Whether moderators may see who the user is. */
   readonly named: number;
-  /** As JSON, as it was when it was first reported. */
+  /** As JSON, as it was at the time of the first report. */
   readonly content: string;
   readonly state: ReportState;
   /** In milliseconds since 1970, as `resolved_at`. */
@@ -85,28 +85,28 @@ export interface ReportNote {
   readonly reason: ReportReason;
   readonly text: string;
   readonly at: number;
-  /** How many people reported the thing. */
+  /** The number of people who reported the item. */
   readonly count: number;
 }
 
-/** The reports that a moderator decides about. */
+/** Selects the reports that a moderator may handle. */
 export interface ReportScope {
-  /** The moderator, who sees no reports about themselves. */
+  /** The moderator, who does not see reports about themselves. */
   readonly user: string;
   /** The ids of the rooms in which they moderate. */
   readonly rooms: readonly string[];
-  /** Whether they moderate in the world, and thus decide about whatever is in no room. */
+  /** Whether they moderate the world, and therefore handle reports that belong to no room. */
   readonly world: boolean;
 }
 
-/** How many open reports there are, by room; null for those in no room. */
+/** The number of open reports by room; null for those that belong to no room. */
 export interface OpenReports {
   readonly all: readonly { room: string | null; count: number }[];
-  /** Those about some users. */
+  /** The number of open reports about some users. */
   readonly about: readonly { user: string; room: string | null; count: number }[];
 }
 
-/** The room of a report, unless it was deleted. */
+/** The room of a report, unless the room has been deleted. */
 const ROOM = `CASE WHEN EXISTS (SELECT 1 FROM rooms
   WHERE rooms.world_id = r.world_id AND rooms.id = r.room_id) THEN r.room_id END`;
 
@@ -152,9 +152,9 @@ const reads = (sql: Reading) => ({
     sql.one<Report>(GET, [world, id]),
 
   /**
-   * Returns the reports that a moderator decides about, the last ones first.
-   * @param before the number of a report: only those before it.
-   * @param state only those in this state; null for all.
+   * Returns the reports that a moderator may handle, newest first.
+   * @param before returns only reports before the one with this number.
+   * @param state returns only reports in this state; null for all.
    */
   async list(
     world: string,
@@ -166,13 +166,13 @@ const reads = (sql: Reading) => ({
     return rows.map(({ gone, ...report }) => ({ ...report, isGone: Boolean(gone) }));
   },
 
-  /** Returns why people reported some things, the oldest first, at most `each` for a thing. */
+  /** Returns the reasons why people reported some items, oldest first, at most `each` per item. */
   async notes(world: string, reports: readonly number[], each: number): Promise<ReportNote[]> {
     const rows = await sql.all<ReportNote>(NOTES, [world, reports, each]);
     return rows.map((row) => ({ ...row, count: Number(row.count) }));
   },
 
-  /** Counts the open reports, and those about some users. */
+  /** Counts all open reports, and those about some users. */
   open: (world: string, users: readonly string[]): Promise<OpenReports> =>
     sql.snapshot(async (sql) => {
       const counted = <R extends { count: number }>(rows: R[]) =>
@@ -189,7 +189,7 @@ export interface ReportSelection {
   readonly limit: number;
 }
 
-/** Maximum number of things that a person may report within an hour. */
+/** Maximum number of items that a person may report per hour. */
 const MAX_REPORTS = 10;
 const HOUR_MS = 60 * 60 * 1000;
 
@@ -205,7 +205,7 @@ const OF_KIND = { message: "r.event", question: "r.question", user: "r.user_id" 
 const SAME = (kind: ReportKind) =>
   `r.world_id = $1 AND r.kind = '${kind}' AND ${OF_KIND[kind]} = $2`;
 
-/** Whether a person has reported a thing, also before an earlier decision. */
+/** Whether a person has already reported an item, including before an earlier decision. */
 const known = (kind: ReportKind) => `SELECT 1 FROM reports AS r
   JOIN report_reasons AS n ON n.world_id = $1 AND n.report = r.number AND n.user_id = $3
   WHERE ${SAME(kind)} LIMIT 1`;
@@ -229,9 +229,9 @@ const ADD = `INSERT INTO report_reasons (world_id, report, user_id, reason, cont
 const RESOLVE = `UPDATE reports SET state = $3, resolved_at = $4, resolved_by = $5
   WHERE world_id = $1 AND number = $2`;
 
-/** A thing as it is when it is reported. */
+/** An item at the time of its first report. */
 interface Thing {
-  /** The value that identifies the thing among those of its kind. */
+  /** The value that identifies the item among items of its kind. */
   readonly key: string | number;
   readonly owner: string | null;
   readonly named: boolean;
@@ -277,10 +277,10 @@ function writes(sql: Sql, log: DomainLog, own: EngineWrites) {
 
   return {
     /**
-     * Reports a thing. A second report by the same person changes nothing.
-     * @throws {StoreError} `absent` on `report` if there is no such thing, if the person may not see
+     * Reports an item. A second report by the same person changes nothing.
+     * @throws {StoreError} `absent` on `report` if there is no such item, if the person may not see
      * it, or if it is the person's own; `denied` if the person is banned, silenced or erased;
-     * `quota` on `reports` if the person reports too much.
+     * `quota` on `reports` if the person has reported too many items.
      */
     async create(world: string, reported: Reported, complaint: Complaint): Promise<void> {
       const { by, reason, text, at } = complaint;
@@ -319,10 +319,11 @@ function writes(sql: Sql, log: DomainLog, own: EngineWrites) {
     },
 
     /**
-     * Decides about a reported thing, and does what the decision says.
+     * Resolves the report of an item, and carries out the decision.
      * @param moderator the id of the user who decides.
      * @param at in milliseconds since 1970.
-     * @throws {StoreError} `absent` on `report` if it is not open, or on `user` if the user is erased.
+     * @throws {StoreError} `absent` on `report` if it is not open, or on `user` if the user has
+     * been erased.
      */
     async resolve(
       world: string,
@@ -345,7 +346,7 @@ function writes(sql: Sql, log: DomainLog, own: EngineWrites) {
     },
   };
 
-  /** Deletes a reported message or question, unless it is gone. */
+  /** Deletes a reported message or question, unless it has been deleted already. */
   async function remove(
     world: string,
     { kind, room, channel: id, event, question }: Report,
@@ -364,5 +365,5 @@ function writes(sql: Sql, log: DomainLog, own: EngineWrites) {
   }
 }
 
-/** The domain of what people report to the moderators. */
+/** Creates the domain of reports to the moderators. */
 export const reports = domain({ reads, writes, parameters: { create: 3, resolve: 5 } });

@@ -186,7 +186,10 @@ export const {
   ({ poll_type }) => (isPlainKind(poll_type) ? {} : { kind: poll_type }),
 );
 
-/** Returns the entry for an answer that a manager hid or showed. It does not contain the answer, which may be erased later. */
+/**
+ * Returns the entry for an answer that a manager hid or showed. Does not contain the answer,
+ * because the answer may be erased later.
+ */
 export const hiddenAnswer = ({ room, id, poll_type }: Poll, isHidden: boolean): GivenEntry =>
   ({
     type: "poll.saved",

@@ -137,21 +137,21 @@ export type Change =
   /** A new event in a channel. The event's id is the entry's number. */
   | { type: "chat.event"; channel: string; delivery: ChatDelivery }
   | { type: "chat.reacted"; channel: string; event: number }
-  /** A message waits for a moderator. `held` is its id, and `user` its author. */
+  /** A message is held for a moderator. `held` is its id, and `user` its author. */
   | { type: "chat.held"; channel: string; held: string; user: string }
-  /** A message waits no more. */
+  /** A message is no longer held. */
   | {
       type: "chat.unheld";
       channel: string;
       held: string;
       user: string;
       state: "approved" | "rejected";
-      /** The event that an approved message became. */
+      /** The id of the event that was created when the message was approved. */
       event?: number;
-      /** What the moderator told the author. Undefined once it has been erased. */
+      /** The moderator's reason for the author. Undefined once it has been erased. */
       hidden?: { readonly reason: string };
     }
-  /** A user reported a thing. `isNew` if the thing had no open report. */
+  /** A user reported an item. `isNew` if the item had no open report. */
   | { type: "report.created"; report: string; kind: ReportKind; inRoom: string | null }
   | {
       type: "report.resolved";
@@ -207,7 +207,7 @@ export type Change =
        * Undefined once this form has been erased.
        */
       hidden?: Poll | undefined;
-      /** The kind of the poll, if not every client can show it. */
+      /** The kind of the poll, unless every client supports it. */
       kind?: string;
     }
   | {
@@ -216,7 +216,7 @@ export type Change =
       poll: string;
       /** Whether the poll was open or closed before the deletion. */
       wasPublic: boolean;
-      /** The kind of the poll, if not every client can show it. */
+      /** The kind of the poll, unless every client supports it. */
       kind?: string;
     }
   /** Users voted in the poll or changed their votes. For `votes`, see `question.voted`. */
@@ -259,7 +259,7 @@ export type Change =
   /** A person was invited to a room's stage, or the invitation ended. */
   | { type: "call.staged"; room: string; user: string; on: boolean }
   | { type: "hand.raised" | "hand.lowered"; room: string; user: string }
-  /** A host put something else on the screen of a room. */
+  /** A host changed what a room's screen shows. */
   | { type: "screen.shown"; room: string }
   /** A final line of captions was added, with its number. */
   | { type: "caption.added"; room: string; lang: string; caption: number }

@@ -44,9 +44,9 @@ export interface ImportBasis {
   readonly rooms: string;
   /** The rooms that the author may see, in order. */
   readonly visible: readonly NamedRoom[];
-  /** The visible rooms whose modules and rules new rooms get. */
+  /** The visible rooms whose modules and rules new rooms copy. */
   readonly models: readonly NewRoom[];
-  /** The fields that were changed by hand, by the id of the session or speaker. */
+  /** The manually edited fields, by the id of the session or speaker. */
   readonly edits: Readonly<Record<string, readonly string[]>>;
   /** The users that the document names and that exist in the world. In the same way, `pictures` lists uploads. */
   readonly users: readonly string[];

@@ -24,17 +24,20 @@ import { bytesOf, type Letter, transmit, type Transmission } from "./smtp.js";
 /** Interval between checks of the queue, in milliseconds. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** Interval between checks for mails whose process is gone, in milliseconds. */
+/** Interval between checks for mails claimed by processes that have died, in milliseconds. */
 const LOST_INTERVAL_MS = 10_000;
 
-/** Maximum number of mails that a process sends at the same time. */
+/** Maximum number of mails that a process sends concurrently. */
 const MAX_AT_ONCE = 5;
 
-/** The pause after the mail server could not be used, in milliseconds; it doubles up to the maximum. */
+/**
+ * The initial and the maximum pause after the mail server was unavailable, in milliseconds. The
+ * pause doubles after each failure.
+ */
 const MIN_PAUSE_MS = 5000;
 const MAX_PAUSE_MS = 60_000;
 
-/** Maximum number of mails for one request, if several people share an address. */
+/** Maximum number of mails per request, if several people share an address. */
 const MAX_PER_REQUEST = 5;
 
 /** Interval between attempts to store an outcome, in milliseconds. */
@@ -45,26 +48,29 @@ interface QueueParts {
   readonly settings: MailSettings;
   /** The server's public URL, without a trailing slash. */
   readonly address: string;
-  /** The name of this process, which no other process ever has. */
+  /** A unique name for this process. Names are never reused. */
   readonly holder: string;
   readonly log: Pick<FastifyBaseLogger, "warn" | "error">;
   readonly clock: Clock;
 }
 
-/** Returns the hash by which the store finds a code. */
+/** Returns the hash under which a code is stored. */
 export const hashOfCode = (code: string): string =>
   createHash("sha256").update(code).digest("base64url");
 
 /**
- * Sends the mails of the store's queue. All processes of a server do; each mail is claimed by one
- * process before it talks to the mail server, and no mail is ever claimed again unless the mail
- * server has certainly not taken it.
+ * Sends queued mails. All processes of a server do so: each mail is claimed by one process before
+ * it contacts the mail server, and a mail is never claimed again unless the mail server has
+ * certainly not accepted it.
  */
 export class MailQueue {
   readonly #parts: QueueParts;
   /** The mails that this process is sending, by id. */
   readonly #active = new Map<string, Promise<void>>();
-  /** When this process first saw claims, by {@link Clock.now}. The clocks of machines are never compared. */
+  /**
+   * The times at which this process first saw claims, by {@link Clock.now}. The clocks of different
+   * machines are never compared.
+   */
   #seen = new Map<string, number>();
   #lookedForLost = -Infinity;
   #pause = 0;
@@ -78,7 +84,7 @@ export class MailQueue {
     this.#parts = parts;
   }
 
-  /** Looks for mails now. */
+  /** Checks the queue immediately. */
   readonly wake = (): void => {
     this.#isAsked = true;
     if (this.#running || this.#isClosed) return;
@@ -90,7 +96,7 @@ export class MailQueue {
     });
   };
 
-  /** Stops claiming mails, and waits for those on their way. */
+  /** Stops claiming mails, and waits for those that are being sent. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancel();
@@ -98,7 +104,10 @@ export class MailQueue {
     await Promise.all(this.#active.values());
   }
 
-  /** Looks once. @returns when to look again, in milliseconds. Never rejects. */
+  /**
+   * Checks the queue. Never rejects.
+   * @returns the delay before the next check, in milliseconds.
+   */
   async #run(): Promise<number> {
     this.#isAsked = false;
     const { clock, log } = this.#parts;
@@ -112,8 +121,8 @@ export class MailQueue {
   }
 
   /**
-   * Begins to send mails that are due, as far as the rate allows.
-   * @returns when to look again, in milliseconds.
+   * Starts sending mails that are due, within the rate limit.
+   * @returns the delay before the next check, in milliseconds.
    */
   async #begin(): Promise<number> {
     const { store, settings, holder, clock } = this.#parts;
@@ -122,8 +131,8 @@ export class MailQueue {
     if (free <= 0) return CHECK_INTERVAL_MS;
     for (const { world, id, kind } of await store.mails.due(clock.date(), free)) {
       if (this.#isClosed) break;
-      // A request for a link is no mail. Only the mail that answers it takes a turn, also for an
-      // address that nobody has, whose turn nobody can tell from another's.
+      // A request for a link is not a mail itself, so it counts against the rate limit only when it
+      // is answered. Requests for unknown addresses count as well, so that they take the same time.
       if (kind !== "request") {
         const now = clock.date();
         const wait = ((await store.mails.nextAt()) ?? 0) - now;
@@ -143,7 +152,7 @@ export class MailQueue {
     return CHECK_INTERVAL_MS;
   }
 
-  /** Gives up mails whose process has been silent for too long. */
+  /** Gives up mails claimed by processes that have been silent for too long. */
   async #giveUpLost(): Promise<void> {
     const { store, settings, clock } = this.#parts;
     const now = clock.now();
@@ -167,7 +176,7 @@ export class MailQueue {
     try {
       outcome = mail.kind === "request" ? await this.#answer(mail) : await this.#transmit(mail);
     } catch (error) {
-      // Nothing has left: the mail server was not reached yet.
+      // Nothing has been sent: the mail server has not been contacted yet.
       this.#parts.log.warn({ err: error, world: mail.world }, "a mail has to wait");
       outcome = this.#retry(mail, "unreachable");
     }
@@ -179,7 +188,8 @@ export class MailQueue {
     const letter = await this.#write(mail);
     if (typeof letter === "string") return { state: "failed", error: letter };
     if (letter.to.address === "") {
-      // Nobody has the address. Composing the mail keeps the work the same as for somebody's.
+      // The address is unknown. Composing the mail anyway takes the same time as for a known
+      // address.
       await bytesOf(letter);
       return { state: "failed", error: "no_address" satisfies MailError };
     }
@@ -199,20 +209,22 @@ export class MailQueue {
       return { state: "failed", error: "unknown" satisfies MailError };
     }
     if (transmission.ofMail) return this.#retry(mail, reason);
-    // The mail server cannot be used at all, which no other mail would change.
+    // The mail server is unavailable, which would affect every other mail as well.
     this.#pause = Math.min(Math.max(2 * this.#pause, MIN_PAUSE_MS), MAX_PAUSE_MS);
     this.#pausedUntil = clock.now() + this.#pause;
     log.warn({ reason }, "the mail server cannot be used");
     return this.#retry(mail, "unreachable");
   }
 
-  /** @param error what a host reads. It has no details of the operator's mail server. */
+  /**
+   * @param error the reason shown to hosts. It contains no details of the operator's mail server.
+   */
   #retry(mail: Mail, error: string): MailOutcome {
     const due_at = retryAt(mail, this.#parts.clock.date());
     return due_at === undefined ? { state: "failed", error } : { state: "waiting", error, due_at };
   }
 
-  /** Stores an outcome. A process that cannot do that leaves the mail to the others, who give it up. */
+  /** Stores an outcome. If that fails for too long, other processes give up the mail. */
   async #settle(mail: Mail, outcome: MailOutcome): Promise<void> {
     const { store, settings, log, clock } = this.#parts;
     const began = clock.now();
@@ -229,7 +241,7 @@ export class MailQueue {
     }
   }
 
-  /** Replaces a request for a link by one mail for each invitation with its address. */
+  /** Replaces a request for a link with one mail per invitation that has the address. */
   async #answer({ world, id, recipient, detail }: Mail): Promise<undefined> {
     const { store, clock } = this.#parts;
     const now = clock.date();
@@ -237,7 +249,7 @@ export class MailQueue {
     const known = await store.invitations.byEmail(world, recipient ?? "");
     const standing = known.filter((it) => place && stands(it, place, now));
     const login = { kind: "login", detail, due_at: now } as const;
-    // Newer invitations first. Whoever asks for an unknown address makes the same work.
+    // Newer invitations first. A request for an unknown address causes the same amount of work.
     const drafts = standing
       .toReversed()
       .slice(0, MAX_PER_REQUEST)
@@ -246,7 +258,10 @@ export class MailQueue {
     await store.mails.answer(world, id, drafts.length > 0 ? drafts : [decoy], now);
   }
 
-  /** Writes a mail, as of now. @returns a word if the mail must not be sent. */
+  /**
+   * Composes a mail from current data.
+   * @returns the reason as a string if the mail must not be sent.
+   */
   async #write(mail: Mail): Promise<Letter | MailError> {
     const { store, settings, address, clock } = this.#parts;
     const now = clock.date();
@@ -263,7 +278,7 @@ export class MailQueue {
         settings.from,
       );
     }
-    // For an address that nobody has, this does the same work.
+    // For an unknown address, this does the same amount of work.
     const invitation = await store.invitations.get(world.id, id ?? "");
     if (kind !== "login" || id !== null) {
       if (!stands(invitation, world, now)) return "revoked";
@@ -291,7 +306,10 @@ export class MailQueue {
   }
 }
 
-/** Whether a reminder still makes sense: the event may have begun, or moved, or reminders may be off. */
+/**
+ * Whether a reminder is still useful: the event may have begun, the event may have moved, or
+ * reminders may have been switched off.
+ */
 function isTimely({ detail: { reminder } }: Mail, world: World, now: number): boolean {
   const start = startOf(world);
   if (start === undefined || !mailWishesOf(world.config).reminders) return false;

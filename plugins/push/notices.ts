@@ -42,10 +42,10 @@ const MAX_TITLE = 100;
 
 const cut = (text: string, most: number): string => truncate(text, most).toWellFormed();
 
-/** What decides whether a user may be in an event. */
+/** The data that determines whether a user may be in an event. */
 interface Doors {
   readonly world: World;
-  /** The users who are speakers, if the world's phase makes that matter. */
+  /** The users who are speakers, if the world's phase makes that relevant. */
   readonly speakers: ReadonlySet<string>;
 }
 
@@ -180,24 +180,28 @@ async function textOf(
   return cut(await withNames(store, worldId, body), MAX_BODY);
 }
 
-/** Something that waits for moderators. */
+/** An item that waits for moderators. */
 interface Task {
   readonly world: string;
-  /** The room whose moderators decide; null for those of the world. */
+  /** The room whose moderators decide; null if the moderators of the world do. */
   readonly room: string | null;
   /** The tag of the notices. */
   readonly name: string;
-  /** The claim, for at most one notice. */
+  /** The name to claim, so that at most one notice is sent. */
   readonly claim: string;
   readonly place: string;
   readonly page?: "console";
-  /** The sign before the title: the receivers' languages are unknown. */
+  /**
+   * The emoji before the title, which needs no translation: the receivers' languages are unknown.
+   */
   readonly sign: string;
-  /** Reads the content, as JSON. Resolves to undefined if it no longer waits. */
+  /** Reads the content, as JSON. Resolves to undefined if the item no longer waits. */
   readonly content: () => Promise<string | undefined>;
 }
 
-/** Returns the notices for the moderators who asked for them. The author of the thing gets none. */
+/**
+ * Returns the notices for the moderators who subscribed to them. The item's author receives none.
+ */
 async function taskNotices(store: Store, task: Task, author: string | null): Promise<Notice[]> {
   const { world: worldId, name, place, page } = task;
   const subscriptions = await store.push.moderating(worldId);
@@ -230,7 +234,7 @@ async function taskNotices(store: Store, task: Task, author: string | null): Pro
   return isOwn ? notices : [];
 }
 
-/** Returns where a task waits, and a check for whether a user decides about it. */
+/** Returns the place of a task, and a check for whether a user may handle it. */
 async function moderatorsOf(store: Store, { world: id, room: roomId }: Task) {
   const world = (await store.worlds.get(id))?.value;
   const room = roomId === null ? undefined : await store.rooms.get(id, roomId);
@@ -244,7 +248,7 @@ async function moderatorsOf(store: Store, { world: id, room: roomId }: Task) {
 const bodyOf = ({ body }: Record<string, unknown>): string =>
   typeof body === "string" ? body : "…";
 
-/** Returns the notices for a thing that was reported for the first time. */
+/** Returns the notices about an item that was reported for the first time. */
 export async function reportNotices(store: Store, world: string, id: string): Promise<Notice[]> {
   const open = async () => {
     const report = await store.reports.get(world, id);
@@ -261,7 +265,7 @@ export async function reportNotices(store: Store, world: string, id: string): Pr
   return taskNotices(store, task, report.user);
 }
 
-/** Returns the notices for a message that waits, at most one in a minute for each room. */
+/** Returns the notices about a held message, at most one per minute and room. */
 export async function heldNotices(
   store: Store,
   world: string,
@@ -316,7 +320,7 @@ export async function favoriteMoved(
   if (!first) return [];
   const notices = await noticesOf(store, [first, ...others], {
     name: `moved ${session}`,
-    // The receivers' languages are unknown, so the text has no words of its own.
+    // The text contains no words to translate, because the receivers' languages are unknown.
     bodyOf: (world, room) => {
       const place = room === undefined ? "" : ` · ${room.name}`;
       return cut(`→ ${whenText(first.starts_at, now, world)}${place}`, MAX_BODY);
@@ -326,11 +330,11 @@ export async function favoriteMoved(
   return isOwn ? notices : [];
 }
 
-/** Formats a time by the clock of the event, with the date unless it is today. */
+/** Formats a time in the event's time zone, with the date unless it is today. */
 function whenText(time: number, now: number, { config }: World): string {
   const { timezone } = config;
   const isKnown = typeof timezone === "string" && isTimezone(timezone);
-  // Swedish writes dates and times as ISO 8601 does.
+  // The Swedish locale formats dates and times as in ISO 8601.
   const format = new Intl.DateTimeFormat("sv-SE", {
     timeZone: isKnown ? timezone : "UTC",
     dateStyle: "short",
@@ -340,13 +344,13 @@ function whenText(time: number, now: number, { config }: World): string {
   return format.format(now).startsWith(date) ? clock : `${date} ${clock}`;
 }
 
-/** What a notice about a favorite says, beside the title of the session. */
+/** The text of a notice about a favorite, apart from the session's title. */
 interface FavoriteTexts {
   readonly name: string;
   readonly bodyOf: (world: World, room: { readonly name: string } | undefined) => string;
 }
 
-/** Returns the notices for everyone who has a session as a favorite. */
+/** Returns the notices for everyone who has marked a session as a favorite. */
 async function noticesOf(
   store: Store,
   favorites: readonly [DueFavorite, ...DueFavorite[]],
@@ -387,7 +391,7 @@ async function noticesOf(
 
 /**
  * Returns the world, and a check for whether a user may see a session. Returns undefined if the
- * world or the room is gone.
+ * world or the room no longer exists.
  * @param roomId null for a session without a room.
  */
 async function sightOf(store: Store, worldId: string, roomId: string | null) {

@@ -33,7 +33,10 @@ declare module "fastify" {
 /** Interval between checks for favorites that begin soon, in milliseconds. */
 const FAVORITES_INTERVAL_MS = 20_000;
 
-/** The fields of a session that move it, and the delay until its people are told, in milliseconds. */
+/**
+ * The session fields whose change counts as a move, and the delay before people are notified, in
+ * milliseconds.
+ */
 const MOVES: ReadonlySet<string> = new Set(["starts_at", "room_id"]);
 const MOVED_DELAY_MS = 5000;
 

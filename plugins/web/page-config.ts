@@ -73,7 +73,7 @@ const MAX_LOGO = 2000;
 function themeOf(config: Record<string, unknown>, now: number): Theme {
   const { theme } = config;
   const primary = fieldOf(fieldOf(theme, "colors"), "primary");
-  // The logo of an event that nobody knows of would tell its name.
+  // The logo would reveal the name of an event that is not public.
   const isKnown = phaseOf(config, now) !== "unpublished";
   const logoIn = (name: "logo" | "logo_dark") => {
     const url = fieldOf(fieldOf(theme, name), "url");

@@ -14,7 +14,7 @@ import { type ListOrder, readSlice } from "../pages.js";
 /** Maximum size of a page, in characters. */
 const MAX_PAGE = 4 * 1024 * 1024;
 
-/** Sessions, of which only the rooms matter. */
+/** Sessions, of which only the rooms are relevant. */
 interface InRooms {
   readonly sessions: readonly {
     readonly value: { readonly room_id: string | null };

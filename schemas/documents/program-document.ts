@@ -104,7 +104,7 @@ export interface ImportOptions {
   dryRun?: boolean;
   /** Return what changes, record by record. */
   lists?: boolean;
-  /** Keep what was changed by hand since the last import, except in the records that `choices` name. */
+  /** Keep manual edits since the last import, except in the records listed in `choices`. */
   keepEdits?: boolean;
   choices?: ImportChoices | undefined;
 }
@@ -132,9 +132,9 @@ export interface ImportedField {
   field: string;
   before: unknown;
   after: unknown;
-  /** Set if the field was changed by hand since the last import. */
+  /** Set if the field has been edited manually since the last import. */
   edited?: true;
-  /** Set if the import keeps what was changed by hand. */
+  /** Set if the import keeps the manual edit. */
   kept?: true;
 }
 

@@ -1,6 +1,6 @@
 // The kinds of polls, their settings and their results.
 
-/** The kinds that every client can show. */
+/** The kinds of polls that every client supports. */
 export const PLAIN_KINDS = ["choice", "multi"] as const;
 
 export const POLL_KINDS = [...PLAIN_KINDS, "words", "text", "scale", "rank", "quiz"] as const;
@@ -11,32 +11,32 @@ export const POLL_KINDS = [...PLAIN_KINDS, "words", "text", "scale", "rank", "qu
  */
 export type PollType = (typeof POLL_KINDS)[number];
 
-/** Whether every client can show polls of this kind. */
+/** Whether every client supports polls of this kind. */
 export const isPlainKind = (type: string): boolean =>
   (PLAIN_KINDS as readonly string[]).includes(type);
 
-/** The settings of a poll, of those that its kind has. */
+/** A poll's settings. Which of them apply depends on its kind. */
 export interface PollSettings {
-  /** How many words or texts one person may send. */
+  /** Maximum number of words or texts per person. */
   answers?: number;
   /** The maximum length of a word or text, in characters. */
   length?: number;
-  /** Whether a manager decides about each text before others see it. */
+  /** Whether a manager must approve each text before others see it. */
   hold?: boolean;
   /** The lowest and the highest value of a scale. */
   min?: number;
   max?: number;
-  /** What the ends of a scale mean. */
+  /** The labels of the lowest and the highest value. */
   min_label?: string;
   max_label?: string;
-  /** How long a quiz is open. */
+  /** How long a quiz stays open. */
   seconds?: number;
 }
 
-/** Settings in a command: null takes one away that may be missing. */
+/** Settings in a command. Null resets an optional setting. */
 export type SentSettings = { [K in keyof PollSettings]?: PollSettings[K] | null };
 
-/** The bounds of the settings that are numbers. */
+/** The bounds of the numeric settings. */
 interface Range {
   readonly least: number;
   readonly most: number;
@@ -64,7 +64,7 @@ export const NUMBERS: Readonly<Record<PollType, Partial<Record<NumberName, Range
 /** Maximum length of a scale's labels, in characters. */
 export const MAX_LABEL = 100;
 
-/** The settings that are only texts. They may change when a poll has votes. */
+/** The settings that only affect labels. They may change even if a poll has votes. */
 const TEXT_SETTINGS = ["min_label", "max_label"] as const;
 
 const isText = (name: string): name is (typeof TEXT_SETTINGS)[number] =>
@@ -74,7 +74,7 @@ const isText = (name: string): name is (typeof TEXT_SETTINGS)[number] =>
 export const hasOptions = (type: PollType): boolean =>
   type !== "words" && type !== "text" && type !== "scale";
 
-/** Whether the results of polls of this kind are votes by option. */
+/** Whether the results of polls of this kind are counts per option. */
 export const hasCounts = (type: PollType): boolean => hasOptions(type) && type !== "rank";
 
 /** Minimum and maximum number of options to rank. */
@@ -88,7 +88,7 @@ const has = (type: PollType, name: string): boolean =>
 
 /**
  * Checks the settings in a command.
- * @returns the first fault, with the name of its setting; undefined if there is none.
+ * @returns the first fault, with the name of the setting; undefined if there is none.
  */
 export function settingFault(
   type: PollType,
@@ -108,9 +108,9 @@ export function settingFault(
 }
 
 /**
- * Returns the settings of a poll after a change.
+ * Returns a poll's settings after a change.
  * @param sent settings without a {@link settingFault}.
- * @param before the settings so far, of the same kind.
+ * @param before the previous settings, of the same kind.
  */
 export function settingsOf(
   type: PollType,
@@ -181,13 +181,13 @@ interface Turnout {
   people: number;
 }
 
-/** The most frequent words first. `more` says that there are others. */
+/** The most frequent words first. `more` means that there are others. */
 export interface WordResults extends Turnout {
   words: CountedWord[];
   more?: boolean;
 }
 
-/** The newest texts first. `more` says that there are others. */
+/** The newest texts first. `more` means that there are others. */
 export interface TextResults extends Turnout {
   answers: WrittenAnswer[];
   more?: boolean;

@@ -11,11 +11,14 @@ export interface PageConfig {
   /** The world's title; null if guests may not see the world. */
   title: string | null;
   /**
-   * The event's name on pages that turn somebody away: the title if guests may see the world or if
-   * the event has a contact, so that people know whom they ask about what; otherwise null.
+   * The event's name on pages that turn people away: the title if guests may see the world or if
+   * the event has a contact, so that people know which event to ask about; otherwise null.
    */
   name: string | null;
-  /** Whom people may ask, even without access: an address, a URL or words. */
+  /**
+   * The contact for questions, even from people without access: an e-mail address, a URL, or free
+   * text.
+   */
   contact?: string;
   theme: Theme;
   links?: Links;

@@ -325,7 +325,7 @@ export class ChatStore implements Readable<ChatView> {
     if (this.#views > 0) this.#shown.soon();
   }
 
-  /** Notes when the user last wrote, here or elsewhere. */
+  /** Records when the user last wrote, here or elsewhere. */
   #noteOwn(): void {
     if (this.window.is !== "ready") return;
     const last = this.window.timeline.events.findLast(
@@ -341,7 +341,7 @@ export class ChatStore implements Readable<ChatView> {
     this.wroteAt.update((known) => Math.max(known, at));
   }
 
-  /** Notes how long slow mode still keeps the user from writing, if it refused a message. */
+  /** If slow mode refused a message, records how long the user has to wait. */
   #noteRefusal(): void {
     const isSlow = ({ error }: WaitingMessage) => error?.code === "chat.slow_mode";
     const error = this.writing.waiting.findLast(isSlow)?.error;
@@ -369,7 +369,10 @@ export class ChatStore implements Readable<ChatView> {
   }
 }
 
-/** Returns the time between two messages of a person in a room's chat, in seconds; 0 for none. */
+/**
+ * Returns the minimum time between two messages of a person in a room's chat, in seconds; 0 for
+ * none.
+ */
 export function slowModeOf(room: SentRoom | undefined): number {
   const value = (room && moduleOf(room, "chat.native"))?.config["slow_mode"];
   return typeof value === "number" && value > 0 ? value : 0;

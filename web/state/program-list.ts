@@ -143,7 +143,7 @@ export function gridOf({ slots }: Day, order: readonly string[]): Grid {
 
 /** How cards of sessions look in a program. */
 export interface Look {
-  /** The language that goes without saying; see {@link usualLanguage}. */
+  /** The language that needs no label; see {@link usualLanguage}. */
   readonly language: string;
   /** The hues of the tracks; see {@link hueShifts}. */
   readonly hues: ReadonlyMap<string, number>;

@@ -102,7 +102,7 @@ export class RoomBoard implements Readable<Rooms> {
     this.#ends.forEach((end) => end());
   }
 
-  /** Reloads the rooms' settings and the world's rules, as far as the user may read them. */
+  /** Reloads the rooms' settings and the world's rules, if the user may read them. */
   async refresh(): Promise<void> {
     if (this.#isReading) {
       this.#readAgain = true;
@@ -137,7 +137,7 @@ export class RoomBoard implements Readable<Rooms> {
     this.#reorder(moved(ids, id, to));
   }
 
-  /** Moves rooms to the beginning or the end, in their present order. */
+  /** Moves rooms to the beginning or the end, in their current order. */
   moveToEdge(chosen: ReadonlySet<string>, edge: "first" | "last"): void {
     const ids = this.#inOrder().map((row) => row.id);
     const some = ids.filter((id) => chosen.has(id));
@@ -214,7 +214,7 @@ export class RoomBoard implements Readable<Rooms> {
 
 const typesOf = (modules: readonly { type: string }[]): string[] => modules.map(({ type }) => type);
 
-/** The setting of each type of part without which the part shows nothing. */
+/** For each module type, the setting without which the module shows nothing. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   "livestream.native": "hls_url",
   "livestream.youtube": "ytid",

@@ -10,7 +10,7 @@ import { roomOf, type RoomTemplate, roomTemplates } from "../../schemas/plain/te
 import { t } from "../i18n/index.js";
 import { messageOf } from "./session.js";
 
-/** A module as it is stored. */
+/** A module, as stored. */
 export type Module = Record<string, unknown> & { type: string };
 
 /** A room's editable values. */
@@ -248,7 +248,7 @@ export const problemsAt = (problems: Problems, path: string): string[] =>
     return messages.map((message) => `${rest}: ${message}`);
   });
 
-/** What a new room can be: made from a template, or of other parts. */
+/** The options for a new room: a template, or a custom set of modules. */
 export const roomKinds = [...roomTemplates, "video", "website", "empty"] as const;
 export type RoomKind = (typeof roomKinds)[number];
 
@@ -277,9 +277,9 @@ export const draftOf = (name: string, kind: RoomKind, priority: number): RoomDra
 });
 
 /**
- * Returns a room's parts after a template was applied to it: parts that the room has keep their
- * settings and their order, and missing ones follow.
- * @param isExact whether parts that the template lacks are removed.
+ * Returns a room's modules after a template was applied: existing modules keep their settings and
+ * their order, and missing modules are appended.
+ * @param isExact whether to remove modules that the template lacks.
  */
 export function withTemplate(
   modules: readonly Module[],
@@ -293,7 +293,7 @@ export function withTemplate(
 }
 
 /**
- * Changes several rooms, one after another. Changes that others make meanwhile are kept.
+ * Changes several rooms, one after another. Keeps changes that others make in the meantime.
  * @returns the reasons why rooms could not be changed, by room.
  */
 export async function changeRooms(

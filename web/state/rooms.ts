@@ -73,7 +73,7 @@ export function sessionTitle({ schedule_data }: SentRoom): string | undefined {
 
 // Screens show one aspect of a room at the venue: `/w/<world>/?screen=questions&room=<id>`.
 
-/** The kinds of screens. The host drives the first one. */
+/** The kinds of screens. The first one is host-controlled. */
 export const screens = [
   "live",
   "questions",
@@ -140,7 +140,7 @@ export const screensOf = (room: SentRoom): Screen[] =>
       moduleOf(room, MODULES[screen]) !== undefined,
   );
 
-/** Whether a user drives the screen of a room. */
+/** Whether a user controls a room's screen. */
 export const drivesScreen = (room: SentRoom): boolean =>
   may(room, "room:question.moderate") || may(room, "room:poll.manage");
 

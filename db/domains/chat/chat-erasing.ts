@@ -130,7 +130,7 @@ export const sentBy = (sql: Reading, world: string, user: string, after: number)
     return { next, messages: await sql.all<{ id: number; channel: string }>(inRooms, params) };
   });
 
-// Reports have what was written as it was.
+// Reports contain the content as it was when it was reported.
 const EXPIRE_REPORTS = "DELETE FROM reports WHERE world_id = $1 AND reported_at < $2";
 
 export function chatErasures(sql: Sql, log: DomainLog) {

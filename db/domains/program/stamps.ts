@@ -204,7 +204,10 @@ const EDIT = `INSERT INTO program_edits (world_id, record_id, field) VALUES ($1,
 
 const FORGET_EDITS = "DELETE FROM program_edits WHERE world_id = $1 AND record_id = ANY ($2)";
 
-/** Records which fields of an imported session or speaker were changed by hand, so that the next import can keep them. */
+/**
+ * Records which fields of an imported session or speaker were edited manually, so that the next
+ * import can keep the edits.
+ */
 export async function markEdits(
   sql: Sql,
   world: string,
@@ -217,7 +220,7 @@ export async function markEdits(
   }
 }
 
-/** Forgets which fields of these sessions and speakers were changed by hand. */
+/** Deletes the records of manual edits to these sessions and speakers. */
 export async function forgetEdits(sql: Sql, world: string, ids: readonly string[]): Promise<void> {
   if (ids.length > 0) await sql.run(FORGET_EDITS, [world, [...ids]]);
 }

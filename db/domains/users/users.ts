@@ -197,7 +197,9 @@ export async function enterUser(
   return row;
 }
 
-/** Updates the profile of a guest who waits for approval, so that moderators see the present name. */
+/**
+ * Updates the profile of a guest who waits for approval, so that moderators see the current name.
+ */
 async function waitingUser(
   sql: Sql,
   log: DomainLog,

@@ -27,7 +27,7 @@ export interface ChatModule extends LiveModule {
   readonly channels: ChatChannels;
   readonly readStates: ReadStates;
   readonly pages: PageCache;
-  /** Tells moderators and authors about messages that wait. */
+  /** Pushes held messages to moderators and authors. */
   readonly onHeld: EntryHandlers;
   /** Makes a connection's user a member of the rooms with forced joins. Never rejects. */
   readonly forceJoins: (connection: Connection) => Promise<void>;

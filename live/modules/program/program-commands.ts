@@ -101,7 +101,7 @@ async function favorite(
   return {};
 }
 
-/** Whether a user may run a room's program: whoever edits the program, or moderates the room. */
+/** Whether a user may run a room's program. Users who edit the program or moderate the room may. */
 const runs = ({ login, world, room, may }: RoomContext<ProgramPorts>): boolean =>
   may("program.update") || mayInRoom(login, "chat.moderate", world.value, room.value);
 

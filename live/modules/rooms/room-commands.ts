@@ -39,7 +39,7 @@ export interface RoomPorts {
   readonly presence: Presence;
   /** Counts a reaction in a room. */
   readonly react: (world: string, room: string, user: string, emoji: string) => void;
-  /** Tells a connection that has entered a room what else it needs to know. */
+  /** Sends a connection that has entered a room any additional data it needs. */
   readonly entered: (connection: Connection, room: string) => void;
 }
 

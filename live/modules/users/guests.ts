@@ -57,7 +57,7 @@ function answer(admits: boolean) {
     const quiet = admits ? quietUntil(world.value.config, ports.clock.date()) : undefined;
     const { author } = connection;
     const after = await users.answer(connection.world, user.id, admits, quiet, author);
-    // Whoever was answered does not wait.
+    // A guest about whom a moderator has already decided is no longer waiting.
     return { state: after.moderation_state as Moderation["state"] };
   };
 }
@@ -68,7 +68,7 @@ export interface GuestPushPorts extends GuestPorts {
   readonly pushes: PushPipeline;
 }
 
-/** Tells managers of users how many guests wait for approval. */
+/** Pushes the number of guests who wait for approval to managers of users. */
 export class GuestPushes {
   readonly #ports: GuestPushPorts;
   readonly handlers: EntryHandlers;

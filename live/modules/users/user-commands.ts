@@ -580,7 +580,7 @@ export function userModule(
   const waiting = new GuestPushes(ports);
   return {
     bound: bind({ ...users, ...kiosks, ...webPush, ...guests }, { ...ports, searches }),
-    /** Tells managers of users about guests who wait. */
+    /** Pushes guests who wait for approval to managers of users. */
     onEntry: waiting.handlers,
     /** Ends silences by themselves. */
     onModeration: timer.handlers,

@@ -18,7 +18,7 @@ const COLUMNS = [
   "language",
 ] as const;
 
-/** The other names of columns in people's own tables, and the columns for these only. */
+/** Alternative column names in people's own tables, and columns that only these tables have. */
 const NAMES = {
   title: ["session", "session title", "talk", "titel", "vortrag", "programmpunkt"],
   start: ["starts", "starts at", "starts_at", "start time", "from", "begin", "beginn", "von"],
@@ -56,18 +56,18 @@ const MAX_COLUMNS = 200;
 const MAX_LINES = 400_000;
 
 /**
- * Reads a table with a header. Times without an offset are in the world's zone.
+ * Reads a table with a header. Times without an offset are in the world's time zone.
  * @throws {UnreadableDocument} with the line.
  */
 export function readCsv(text: string, draft: ParsedProgram): void {
   const separator = separatorOf(text);
-  // Excel separates cells by semicolons where people write the day first.
+  // Excel separates cells with semicolons in locales that write the day first.
   readTable(rowsOf(text, separator), draft, separator === "," ? "month first" : "day first");
 }
 
 /**
  * Reads the rows of a table with a header.
- * @param order the order of day and month, where no date of the table tells.
+ * @param order the order of day and month, if no date in the table reveals it.
  */
 export function readTable(
   [header, ...rows]: readonly TableRow[],
@@ -180,7 +180,7 @@ function columnsOf(header: readonly string[], draft: ParsedProgram): (Column | u
     throw new UnreadableDocument({ line: 1 }, message);
   }
   const seen = new Set<string>();
-  // A column that has the proper name comes before one that has another name of it.
+  // A column with the standard name takes precedence over a column with an alternative name.
   const names = header.map((cell) => cell.trim().toLowerCase());
   const proper = new Set(names.filter((name) => Object.hasOwn(NAMES, name)));
   const columns = names.map((name) => {
