@@ -1,6 +1,6 @@
 import type { Rows } from "../row.js";
 
-/** A line, as a host sends it. */
+/** A caption line, as a host sends it. */
 const line = { lang: "en", text: "Good morning.", final: true };
 
 export const captionRows: Rows = {

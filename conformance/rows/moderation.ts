@@ -2,7 +2,7 @@ import type { Rows } from "../row.js";
 
 const text = (body: string) => ({ type: "text", body });
 
-/** Everybody but moderators hears nothing of reports. */
+/** Only moderators are notified of reports. */
 const nobodyElse = {
   neighbor: "report.unknown",
   elsewhere: "report.unknown",

@@ -5,7 +5,7 @@ import { Source } from "./source.js";
 
 declare module "fastify" {
   interface FastifyInstance {
-    /** Looks for new webhooks immediately. */
+    /** Checks for new webhooks immediately. */
     findWebhooks(): void;
   }
 }

@@ -6,12 +6,12 @@ import { startLiveKit } from "../support/servers/livekit.js";
 import { type Lifetime, Site, type Visitor } from "./kit.js";
 
 /**
- * Starts a server with LiveKit, whose webhooks reach it, and a browser whose camera and microphone
- * are generated.
+ * Starts a server with LiveKit, which sends its webhooks to the server, and a browser with a
+ * simulated camera and microphone.
  */
 export async function openCallSite(t: Lifetime) {
   let target = "";
-  // LiveKit must know the address of its webhooks before the server has one.
+  // LiveKit must know the webhook address before the server has an address.
   const relay = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -41,9 +41,9 @@ export async function openCallSite(t: Lifetime) {
 
 /** What a page has received of calls so far. */
 export interface Media {
-  /** Decoded frames of all pictures. */
+  /** Decoded frames of all videos. */
   frames: number;
-  /** Packets of all sounds. */
+  /** Packets of all audio tracks. */
   packets: number;
 }
 
@@ -52,7 +52,7 @@ export async function watchMedia({ context, watch }: Visitor, livekit: { url: st
   const { host } = new URL(livekit.url);
   watch.tolerate(
     new RegExp(`^(request|socket): (ws|http)://${host}/`),
-    // The engine's client reports it at the end of each call.
+    // The media server's client reports this at the end of each call.
     /^console: publisher data channel .* closed unexpectedly/,
   );
   await context.addInitScript(() => {

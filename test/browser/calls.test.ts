@@ -5,7 +5,7 @@ import { type Media, openCallSite, receivedBy, watchMedia } from "./call-site.js
 import { type Bearer, type Visitor, type VisitorOptions, type World } from "./kit.js";
 import t, { test as browserTest } from "./tap.js";
 
-// Calls and stages in the pages, over a real LiveKit.
+// Calls and stages in the pages, with a real LiveKit.
 
 const test: typeof browserTest = (name, work) =>
   noLiveKit ? void t.test(name, { skip: noLiveKit }, async () => {}) : browserTest(name, work);
@@ -37,7 +37,7 @@ async function join(visitor: Visitor): Promise<void> {
   await controls(visitor).waitFor();
 }
 
-/** Waits until a visitor receives more than a moment ago. */
+/** Waits until a visitor receives more media than a moment ago. */
 async function receives(visitor: Visitor, ...kinds: (keyof Media)[]): Promise<void> {
   const before = await receivedBy(visitor);
   await until(async () => {

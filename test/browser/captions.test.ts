@@ -4,7 +4,7 @@ import t, { test } from "./tap.js";
 
 const site = await Site.open(t);
 
-/** Sends captions to a room, as a program does. */
+/** Sends captions to a room, as a captioning program does. */
 async function sender(world: World, room: string) {
   const live = await world.live({ uid: "captioner", traits: ["admin"] });
   return (text: string, { lang = "en", final = true } = {}) =>

@@ -4,11 +4,11 @@ import { until } from "../support/helper.js";
 import { Site, type Visitor } from "./kit.js";
 import t, { nightly, test } from "./tap.js";
 
-// Reports, messages that wait, slow mode and blocked words, as their people see them.
+// Reports, held messages, slow mode and blocked words, as the people involved see them.
 
 const site = await Site.open(t);
 
-/** Opens a world with one room, whose chat has some settings. */
+/** Opens a world with one room, whose chat has the given settings. */
 async function scene(t: Test, config: object) {
   const world = await site.world(t);
   const hall = await world.room("Hall", [{ type: "chat.native", config }]);

@@ -5,12 +5,13 @@ import { demo, startServer } from "../support/server.js";
 import { openBrowser, testRules, Visitor } from "./kit.js";
 import root, { test } from "./tap.js";
 
-// Chromium's virtual authenticator, at http://localhost, because an address has no passkeys. It
-// ends with any other session of the debugger on its page, such as that of axe-core.
+// Uses Chromium's virtual authenticator, at http://localhost, because pages at an IP address cannot
+// use passkeys. Any other debugger session on the page, such as axe-core's, removes the
+// authenticator.
 
 let browser: ReturnType<typeof openBrowser> | undefined;
 
-/** A browser of a person, and the authenticator in its device. */
+/** A person's browser, and the authenticator in the person's device. */
 interface Device {
   readonly visitor: Visitor;
   readonly cdp: CDPSession;
@@ -57,7 +58,7 @@ async function startSite(t: Test, processes: number) {
   };
 }
 
-/** Copies the passkeys of a device to another, as a password manager does. */
+/** Copies the passkeys from one device to another, as a password manager does. */
 async function copyPasskeys(from: Device, to: Device) {
   const { authenticatorId } = from;
   const { credentials } = await from.cdp.send("WebAuthn.getCredentials", { authenticatorId });

@@ -285,7 +285,7 @@ export const tours: readonly Tour[] = [
   },
   hall("hall", roomNames.stage, [
     ["welcome", roomNames.stage],
-    // While it counts as spoken now.
+    // Soon enough that the language still counts as spoken.
     ["captions", caption],
     ["questions", "How do you keep old maps readable?"],
     ["poll", "What is for lunch?"],

@@ -6,10 +6,11 @@ import { noLiveKit, startLiveKit } from "../support/servers/livekit.js";
 import { freePort } from "../support/servers/port.js";
 import { type Node, SECONDS, startSite, within, WORLD } from "./kit.js";
 
-// Rights in a call are held by every node, over the real media server: those who entered through
-// one node lose them by a write on another one, which has only read of them in the log.
+// Every node enforces the rights in a call, with the real media server: a person who entered
+// through one node loses rights through a write on another node, which knows about the person only
+// from the log.
 
-/** The time in which rights must hold after a write or an expiry, in milliseconds. */
+/** Maximum time until rights are enforced after a write or an expiry, in milliseconds. */
 const SOON = 1 * SECONDS;
 
 /** Lifetime of the shortest login, in seconds: browsers have to enter before it ends. */
@@ -19,7 +20,7 @@ const options = { skip: noLiveKit || noChromium, timeout: 600_000 };
 
 void t.test("rights in a call, with two nodes", options, async (t) => {
   const port = await freePort();
-  // All webhooks reach the first node, so the other one learns from the log who is there.
+  // All webhooks go to the first node, so the other node learns from the log who is in the call.
   const webhook = `http://127.0.0.1:${port}/api/v1/calls/livekit/`;
   const engine = await startLiveKit(t, { webhook });
   const site = await startSite(t, 1, { ...engine.variables, PORT: `${port}` });
@@ -80,7 +81,7 @@ void t.test("rights in a call, with two nodes", options, async (t) => {
   let since = performance.now();
   await decide(second, ann, "silenced");
   await loses("a silence takes the microphone", since, silenced(ann));
-  // A device that has not heard of it would not publish again.
+  // A device that has not learned of the change would not publish again.
   await within(SOON, "her device knows", async () => (await ann.page.published()) === 0);
   await t.rejects(ann.page.publish("microphone"), "and holds");
 

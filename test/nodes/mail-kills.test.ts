@@ -5,7 +5,8 @@ import { startMailServer } from "../support/mail-server.js";
 import { demo, type ServerOptions, startServer } from "../support/server.js";
 import { WORLD } from "./kit.js";
 
-// Mails leave while processes are killed. Nobody gets a mail twice, and no mail is lost silently.
+// Kills processes while they send mails. Nobody receives a mail twice, and no mail is lost
+// silently.
 
 const PEOPLE = 240;
 
@@ -18,7 +19,7 @@ for (const [name, options] of Object.entries(servers)) {
   void t.test(name, async (t) => {
     const arrivals = new Set<string>();
     const mail = await startMailServer(t, {
-      // Long enough that a kill meets mails which the mail server has, and has not answered yet.
+      // Long enough that a kill hits mails that the mail server has received but not acknowledged.
       data: async ({ to }) => {
         arrivals.add(to);
         await delay(50);
@@ -49,13 +50,13 @@ for (const [name, options] of Object.entries(servers)) {
     for (let kill = 1; kill <= kills; kill++) {
       await until(() => arrivals.size >= kill * 25);
       await server.restart("SIGKILL", server.processes.length > 1 ? kill % 2 : undefined);
-      // A client that got no answer repeats its request.
+      // A client that received no response repeats its request.
       t.match(await rest("POST", "send/", { ids, act: "first" }), { body: { queued: 0 } });
     }
     const [revoked] = invitations.filter(({ email }) => !arrivals.has(email)).slice(-1);
     t.match(await rest("DELETE", `${revoked!.id}/`), { status: 204 });
 
-    /** Returns the invitations by what became of their mails. */
+    /** Groups the invitations by the status of their mails. */
     const states = async () => {
       const found: Record<string, string[]> = {};
       for (let page = 1; ; page++) {
@@ -66,7 +67,7 @@ for (const [name, options] of Object.entries(servers)) {
         if (body.next === null) return found;
       }
     };
-    // A process has at most five mails on the way, and each kill ends two processes at most.
+    // A process sends at most five mails concurrently, and each kill ends at most two processes.
     await until(async () => {
       const { waiting, sending = [] } = await states();
       return waiting === undefined && sending.length <= kills * 10;

@@ -6,7 +6,7 @@ import { bodiesOf, type Client, history, type Json, message, text } from "../sup
 import { demo, type ServerOptions, startServer } from "../support/server.js";
 import { WORLD } from "./kit.js";
 
-// Slow mode, messages that wait, reports, and captions, on several processes and through kills.
+// Slow mode, held messages, reports, and captions, on several processes and with kills.
 
 const servers: Readonly<Record<string, ServerOptions>> = {
   "two workers on SQLite": { processes: 2, env: { WORKERS: "2" } },
@@ -34,7 +34,7 @@ for (const [name, options] of Object.entries(servers)) {
       Object.fromEntries(
         [...new Set(all)].sort().map((code) => [code, all.filter((it) => it === code).length]),
       );
-    /** Kills all processes, one after the other. */
+    /** Kills all processes, one after another. */
     const kill = async () => {
       for (const index of server.processes.keys()) await server.restart("SIGKILL", index);
     };
@@ -102,7 +102,7 @@ for (const [name, options] of Object.entries(servers)) {
     const isShared = options.engine === "own";
     const { pid: main } = server.processes[0]!;
     const workers = readFileSync(`/proc/${main}/task/${main}/children`, "utf8").trim().split(" ");
-    /** Connects to one of two workers or nodes. A worker that is stopped takes no connections. */
+    /** Connects to one of two workers or nodes. A stopped worker accepts no connections. */
     const connectTo = async (index: number) => {
       if (isShared) return server.connect(WORLD, {}, server.processes[index]!.address);
       const other = Number(workers[1 - index]);
@@ -118,7 +118,10 @@ for (const [name, options] of Object.entries(servers)) {
       await client.do("room.captions", { room: hall, lang: "en" });
       return client;
     };
-    /** Sends a line until a process has taken it: one that was killed may have stored it, too. */
+    /**
+     * Sends a line until a process has accepted it. A process that was killed may have stored the
+     * line, too.
+     */
     const speak = async (text: string, final = true) => {
       for (let tries = 0, status = 0; status !== 204; tries++) {
         if (tries === 1000) throw new Error("Nobody takes captions.");

@@ -4,7 +4,7 @@ import { NO_SERVERS } from "../support/shared.js";
 import { demo, type ServerOptions, startServer } from "../support/server.js";
 import { WORLD } from "./kit.js";
 
-// What a host does on one process reaches the people who are on the other.
+// A host's actions on one process reach the people who are connected to the other.
 
 const servers: Readonly<Record<string, ServerOptions>> = {
   "two workers on SQLite": { processes: 2, env: { WORKERS: "2" } },
@@ -13,7 +13,10 @@ const servers: Readonly<Record<string, ServerOptions>> = {
 
 const MINUTE = 60_000;
 
-/** Enough connections of each kind that workers, which share an address, all have some. */
+/**
+ * So many connections of each kind that every worker receives some, although the workers share an
+ * address.
+ */
 const EACH = 8;
 
 for (const [name, options] of Object.entries(servers)) {
@@ -71,7 +74,7 @@ for (const [name, options] of Object.entries(servers)) {
           const { starts_at } = sessions.find((it: { id: string }) => it.id === next);
           return { moved, starts_at };
         };
-        // A favorite that a guest just marked may be told of first.
+        // The push about a favorite that a guest has just marked may arrive first.
         let seen;
         do {
           await guest.next("program.updated");

@@ -1,9 +1,9 @@
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 
-// A WebAuthn authenticator in software (https://www.w3.org/TR/webauthn-3/), for tests without a
-// browser. Tests bend its answers.
+// A software WebAuthn authenticator (https://www.w3.org/TR/webauthn-3/) for tests without a
+// browser. Tests can manipulate its responses.
 
-/** CBOR (RFC 8949) of the few types that an authenticator sends. */
+/** Encodes the few CBOR types (RFC 8949) that an authenticator sends. */
 function cbor(value: unknown): Buffer {
   const head = (major: number, n: number) =>
     n < 24
@@ -21,12 +21,12 @@ function cbor(value: unknown): Buffer {
 const sha256 = (data: string | Buffer) => createHash("sha256").update(data).digest();
 const text = (data: Buffer | string) => Buffer.from(data).toString("base64url");
 
-/** The flags of authenticator data: present, verified, with a credential. */
+/** The flags of authenticator data: user present, user verified, includes a credential. */
 const UP = 1;
 const UV = 4;
 const AT = 64;
 
-/** What an answer differs in from an honest one. */
+/** The manipulations of an otherwise correct response. */
 export interface Bend {
   origin?: string;
   host?: string;
@@ -50,7 +50,7 @@ interface RequestOptions {
   rpId: string;
 }
 
-/** A passkey in a device. */
+/** A passkey on a device. */
 export class SoftKey {
   readonly id = text(randomBytes(16));
   counter = 0;

@@ -6,7 +6,8 @@ import { type Browser, chromium, type Page } from "playwright-core";
 import type * as LiveKitClient from "livekit-client";
 import { findChromium } from "../browser/chromium.js";
 
-// Browsers in a call, with the engine's own client: what Foyer's pages do not allow can be tried, too.
+// Browsers in a call that run the media server's own client, so that tests can try what Foyer's
+// pages prevent.
 
 interface Lifetime {
   teardown(work: () => unknown): void;
@@ -15,7 +16,9 @@ interface Lifetime {
 /** Why a test that needs a browser is skipped; false if it runs. */
 export const noChromium = !findChromium() && "no chromium: set CHROMIUM";
 
-/** Starts a browser whose camera and microphone are generated, and that asks nobody for them. */
+/**
+ * Starts a browser with a simulated camera and microphone that grants permissions without asking.
+ */
 export async function openCallBrowser(t: Lifetime): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined) throw new Error("There is no chromium: set CHROMIUM.");
@@ -39,13 +42,13 @@ export async function openCallBrowser(t: Lifetime): Promise<Browser> {
 
 /** What a device receives from another one. */
 export interface Received {
-  /** Decoded frames of all pictures. */
+  /** Decoded frames of all videos. */
   frames: number;
-  /** Packets of all sounds. */
+  /** Packets of all audio tracks. */
   packets: number;
 }
 
-/** What happened to a device, oldest first: `connected`, `disconnected: <reason>`, … */
+/** The device's events, oldest first: `connected`, `disconnected: <reason>`, … */
 export type Happened = string;
 
 declare const LivekitClient: typeof LiveKitClient;
@@ -56,13 +59,13 @@ declare const happened: Happened[];
 export class CallPage {
   private constructor(readonly page: Page) {}
 
-  /** Opens a page that has the client of the engine, and is not in a call yet. */
+  /** Opens a page that has loaded the media server's client but has not joined a call. */
   static async open(t: Lifetime, browser: Browser): Promise<CallPage> {
     const { resolve } = createRequire(import.meta.url);
     const script = readFileSync(
       resolve("livekit-client").replace(/[^/]+$/, "livekit-client.umd.js"),
     );
-    // Browsers share devices only with pages of a secure origin, such as this machine.
+    // Browsers grant access to devices only to pages with a secure origin, such as this machine.
     const server = createServer((request, response) => {
       const isScript = request.url === "/client.js";
       response.writeHead(200, { "content-type": isScript ? "text/javascript" : "text/html" });
@@ -100,7 +103,7 @@ export class CallPage {
     );
   }
 
-  /** Publishes camera and microphone. Rejects without the right. */
+  /** Publishes the camera and the microphone. Rejects without the right to publish. */
   async publish(...sources: ("camera" | "microphone")[]): Promise<void> {
     await this.page.evaluate(async (sources) => {
       const it = room.localParticipant;
@@ -109,12 +112,12 @@ export class CallPage {
     }, sources);
   }
 
-  /** Returns how many tracks this device believes to publish. */
+  /** Returns how many tracks this device believes it publishes. */
   published(): Promise<number> {
     return this.page.evaluate(() => room.localParticipant.trackPublications.size);
   }
 
-  /** Publishes a picture as another source, as a client of one's own can. */
+  /** Publishes a video as another source, as a modified client could. */
   async publishAs(source: "screen_share" | "camera" | "unknown"): Promise<void> {
     await this.page.evaluate(async (source) => {
       const track = await LivekitClient.createLocalVideoTrack();
@@ -124,7 +127,7 @@ export class CallPage {
     }, source);
   }
 
-  /** Sends data past Foyer. Resolves also if the engine drops it. */
+  /** Sends data around Foyer. Also resolves if the media server drops the data. */
   async send(text: string): Promise<void> {
     await this.page.evaluate(async (text) => {
       await room.localParticipant.publishData(new TextEncoder().encode(text), { reliable: true });
@@ -149,12 +152,12 @@ export class CallPage {
     });
   }
 
-  /** The identities of the others that this device sees. */
+  /** The identities of the other devices that this device sees. */
   others(): Promise<string[]> {
     return this.page.evaluate(() => [...room.remoteParticipants.keys()].sort());
   }
 
-  /** The sources that the engine has of this device. */
+  /** The sources of this device, according to the media server. */
   own(): Promise<string[]> {
     return this.page.evaluate(() =>
       [...room.localParticipant.trackPublications.values()].map(({ source }) => source),

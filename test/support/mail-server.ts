@@ -8,20 +8,20 @@ import type { MailSettings } from "../../config.js";
 export interface ReceivedMail {
   readonly to: string;
   readonly from: string;
-  /** The headers by their names in lower case, decoded. */
+  /** The decoded headers, by lowercase name. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
   readonly html: string;
   readonly raw: string;
 }
 
-/** What the server does with a mail. */
+/** How the server responds to a mail. */
 export interface MailRules {
-  /** Answers the recipient: an SMTP code, or undefined to accept. */
+  /** Returns the response to the recipient: an SMTP code, or undefined to accept it. */
   rcpt?: (to: string) => number | undefined;
-  /** Runs once a mail's text has arrived, and answers it likewise. */
+  /** Called once a mail's content has arrived. Returns the response, as above. */
   data?: (mail: ReceivedMail) => Promise<number | undefined> | number | undefined;
-  /** Ends the connection while a mail's text arrives, or after it, without an answer. */
+  /** Closes the connection while a mail's content is arriving, or afterward without a response. */
   drops?: (to: string) => "during" | "after" | undefined;
 }
 
@@ -30,11 +30,11 @@ export interface MailServer {
   readonly url: string;
   /** The mails that it has accepted. */
   readonly mails: ReceivedMail[];
-  /** The recipients of all mails that began, also of those that it refused. */
+  /** The recipients of all mails that were started, including refused mails. */
   readonly begun: string[];
-  /** What it does from now on. */
+  /** The server's current rules. */
   rules: MailRules;
-  /** Settings for a server of the test, without a limit of the rate. */
+  /** The settings that make a test's server use it, without a rate limit. */
   settings(more?: Partial<MailSettings>): MailSettings;
   close(): Promise<void>;
 }
@@ -83,7 +83,7 @@ export async function startMailServer(t: Test, rules: MailRules = {}): Promise<M
       });
     },
   }) as Server;
-  // Connections that tests cut off.
+  // Connections that tests have cut off.
   server.on("error", () => {});
   server.listen(0, "127.0.0.1");
   await once(server.server, "listening");
@@ -113,7 +113,7 @@ export async function startMailServer(t: Test, rules: MailRules = {}): Promise<M
   return found;
 }
 
-/** Parts that the types of the server lack. */
+/** Members that are missing from the server's type declarations. */
 interface Server extends Omit<SMTPServer, "connections"> {
   readonly connections: ReadonlySet<{
     readonly session: { readonly id: string };

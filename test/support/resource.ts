@@ -9,41 +9,47 @@ export type Shown = [write: () => Promise<unknown>, ...types: FeedType[]];
 /** A read, or the reason why a write does not appear in the feed. */
 export type Silent = "reads" | { not: string };
 
-/** What the tests of all routes and of all methods of the store know of one resource. */
+/** The facts about one resource that tests of all routes and of all store methods use. */
 export interface Resource {
-  /** The parameter of its paths, such as `webhook_id`, if its things have ids. */
+  /** The path parameter, such as `webhook_id`, if the resource's records have ids. */
   readonly parameter?: string;
   /** The status of each route for each caller of test/protocol/routes/access.test.ts. */
   readonly access: Readonly<Record<string, string>>;
   /**
-   * A body for each POST and PATCH, by the end of the route; `name` is the only field by default.
-   * Receives a text that is not in use, and the URL.
+   * A body for each POST and PATCH, by the end of the route. By default, `name` is the only field.
+   * Receives an unused text, and the URL.
    */
   readonly bodies?: Readonly<Record<string, (fresh: string, url: string) => object>>;
-  /** Makes one in the world `demo`. @param room a room, if it is in one. */
+  /**
+   * Creates a record in the world `demo`.
+   * @param room the record's room, if it belongs to one.
+   */
   readonly make?: (store: Store, room: string) => Promise<string>;
   readonly has?: (store: Store, id: string) => Promise<boolean>;
-  /** If requests alone make, change and delete it: its list, and a draft that has all fields. */
+  /**
+   * Set if the record can be created, changed and deleted by requests alone: its list, and a draft
+   * with all fields.
+   */
   readonly life?: {
     readonly list: string;
     readonly draft: Readonly<Record<string, unknown>>;
     readonly changes: Readonly<Record<string, unknown>>;
-    /** Begins its types in the feed and in the audit. */
+    /** The prefix of its types in the feed and in the audit. */
     readonly record: string;
   };
   /** The rules of its part of the store, on both engines. */
   readonly contract?: (contract: Contract) => Promise<void>;
   /** A random call of each method of its part of the store. */
   readonly calls?: (kit: CallKit) => CallTable;
-  /** Puts one into a store that has something of everything. */
+  /** Adds a record to a store that contains at least one record of every kind. */
   readonly fill?: (store: Store) => Promise<unknown>;
-  /** The methods that the feed does not show, and why. */
+  /** The methods that do not appear in the feed, with the reasons. */
   readonly silent?: Readonly<Record<string, Silent>>;
   /** The other methods. */
   readonly shown?: (store: Store) => Promise<Readonly<Record<string, Shown[]>>>;
 }
 
-/** A resource whose things have ids. */
+/** A resource whose records have ids. */
 export type WithIds = Resource & Required<Pick<Resource, "parameter" | "make" | "has">>;
 
 const inRoom = "401 401 401 403 401 403 403 403 200 200 403";

@@ -5,7 +5,7 @@ import type { Resource, WithIds } from "./resource.js";
 
 const folder = join(import.meta.dirname, "resources");
 
-/** All resources: each file in `resources/` has one. */
+/** All resources: each file in `resources/` defines one. */
 export const resources: readonly Resource[] = await Promise.all(
   readdirSync(folder)
     .filter((name) => name.endsWith(".js"))
@@ -18,12 +18,12 @@ export const resources: readonly Resource[] = await Promise.all(
     }),
 );
 
-/** The resources whose things have ids. */
+/** The resources whose records have ids. */
 export const identified = resources.filter(
   (resource): resource is WithIds => resource.parameter !== undefined,
 );
 
-/** The rows of a table that all resources have a part of. */
+/** The rows of a table to which every resource contributes. */
 export const fromAll = <T>(
   part: (resource: Resource) => Readonly<Record<string, T>> | undefined,
 ): Record<string, T> =>

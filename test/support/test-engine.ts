@@ -10,10 +10,10 @@ import {
 } from "../../plugins/calls/engine.js";
 import type { Server } from "./server.js";
 
-/** The `Authorization` with which the webhooks of a {@link TestEngine} are sent. */
+/** The `Authorization` header of a {@link TestEngine}'s webhooks. */
 const SIGNED = "signed by the engine";
 
-/** An engine in the memory of a test. It reports nothing by itself: the test sends its events. */
+/** An in-memory engine for tests. It reports nothing by itself: the test sends its events. */
 export class TestEngine implements CallEngine {
   readonly origins = [];
   /** The devices by room and identity. */
@@ -22,7 +22,7 @@ export class TestEngine implements CallEngine {
   readonly grants = new Map<string, CallGrant>();
   /** All requests that change something, as text. */
   readonly requests: string[] = [];
-  /** Whether it does not answer. */
+  /** Whether it leaves requests unanswered. */
   isSilent = false;
   #sessions = 0;
   #events = 0;

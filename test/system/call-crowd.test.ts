@@ -10,8 +10,8 @@ import { type Server, startServer } from "../support/server.js";
 import { noLiveKit, startLiveKit } from "../support/servers/livekit.js";
 import { freePort } from "../support/servers/port.js";
 
-// One call with the people of a full page of tiles, over the real media server. All that is
-// measured runs on this machine, so the browsers, which decode everything, need most of it.
+// One call with a full page of tiles, with the real media server. Everything runs on this machine,
+// so the browsers, which decode all videos, use most of it.
 
 const PEOPLE = 25;
 /** The people whose cameras are on. Everybody has a microphone. */
@@ -19,7 +19,7 @@ const CAMERAS = 5;
 /** People per page. Each page is a process with a media stack. */
 const PER_PAGE = 5;
 const SECONDS = 60;
-/** The picture of a camera: small, as one machine decodes it for everybody. */
+/** The camera's resolution: small, because one machine decodes the videos for everybody. */
 const PICTURE = { width: 160, height: 90, frameRate: 10 };
 
 /** What a device has received from another one. */
@@ -60,10 +60,10 @@ const enter = (page: Page, tickets: readonly Ticket[]) =>
 const publish = (page: Page, cameras: number) =>
   page.evaluate(
     async ([cameras, video]) => {
-      // The processing of sound would cost more than the call.
+      // Audio processing would cost more than the call.
       const audio = { echoCancellation: false, noiseSuppression: false, autoGainControl: false };
       const { Camera, Microphone } = LivekitClient.Track.Source;
-      // A browser opens 16 microphones at most, so the devices of a page share one.
+      // A browser opens at most 16 microphones, so the devices on a page share one.
       const stream = await navigator.mediaDevices.getUserMedia({
         audio,
         ...(cameras > 0 && { video }),
@@ -223,7 +223,7 @@ void t.test(`${PEOPLE} people in a call`, { skip, timeout: 600_000 }, async (t) 
     frames: pair.frames - before[i]!.frames,
   }));
   const pictures = growth.filter(({ from }) => hasCamera(from));
-  // Silence has a packet every 400 ms.
+  // During silence, a packet is sent every 400 ms.
   t.same(
     growth.filter(({ packets }) => packets < SECONDS),
     [],
@@ -238,7 +238,7 @@ void t.test(`${PEOPLE} people in a call`, { skip, timeout: 600_000 }, async (t) 
   const isOut = ({ what }: (typeof lost)[number]) =>
     what.some((it) => it.startsWith("disconnected"));
   t.same(lost.filter(isOut), [], "nobody is disconnected");
-  // A browser that the processor starves resumes its connection, and keeps its place.
+  // A browser that lacks processor time resumes its connection and keeps its place.
   t.comment(`${lost.length} of ${PEOPLE} resumed a connection since they entered`);
   const { people, speakers } = await viewer.do("call.state", { room });
   t.equal(people, PEOPLE, "Foyer knows all people");

@@ -31,7 +31,7 @@ async function openCalls(t: Parameters<typeof startServer>[0]) {
   return { engine, server, livekit, room, page, there };
 }
 
-/** Writes, and counts the checks until a condition holds. */
+/** Makes a write, and counts the checks until a condition holds. */
 async function checksUntil(write: () => Promise<unknown>, condition: () => Promise<boolean>) {
   await write();
   return until(condition);

@@ -12,7 +12,7 @@ import { NO_SERVERS } from "../support/shared.js";
 const PLAYERS = NIGHT ? 2000 : 120;
 const WRITERS = NIGHT ? 5000 : 300;
 
-/** The time in which a crowd writes, in milliseconds. */
+/** Duration for which a crowd writes, in milliseconds. */
 const WRITING_MS = NIGHT ? 10_000 : 5000;
 
 /** How long the quizzes are open, in seconds. */
@@ -33,7 +33,7 @@ async function logIn(server: Server, uid: string, traits: string[] = []): Promis
   return client;
 }
 
-/** Logs in many people, some at a time. */
+/** Logs in many people, in batches. */
 async function crowdOf(server: Server, size: number, name: string): Promise<Client[]> {
   const clients: Client[] = [];
   while (clients.length < size) {
@@ -50,7 +50,7 @@ const pollIn = async (client: Client, room: string, id: string): Promise<Json> =
 
 const pause = (ms: number) => new Promise((resolve) => void setTimeout(resolve, ms));
 
-/** Creates a quiz of which the first option is right. */
+/** Creates a quiz whose first option is correct. */
 async function quizOf(host: Client, room: string): Promise<Json> {
   const options = [{ content: "Right", correct: true }, { content: "Wrong" }];
   const draft = { content: "?", poll_type: "quiz", settings: { seconds: SECONDS }, options };

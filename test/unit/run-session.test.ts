@@ -35,7 +35,7 @@ const programIn = (text: string): Planned[] =>
 
 const minuteOf = (time: string) => (Date.parse(time) - nine) / MINUTE;
 
-/** Formats what changed in the form of {@link programIn}. */
+/** Formats the changes in the form of {@link programIn}. */
 const textOf = (moved: ReturnType<typeof runSession>) =>
   moved
     ?.map(({ id, starts_at, ends_at, overrun }) =>

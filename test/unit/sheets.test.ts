@@ -4,7 +4,8 @@ import writeExcelFile from "write-excel-file/node";
 import { isWorkbook, sheetRows, UnreadableSheet } from "../../schemas/plain/sheets/sheets.js";
 import { separatorOf, textOf } from "../../schemas/plain/sheets/tables.js";
 
-// Workbooks and tables that people send: read them as their programs show them, and refuse traps.
+// Workbooks and tables that people upload: reads them as spreadsheet programs display them, and
+// rejects malicious ones.
 
 const MIB = 1024 * 1024;
 
@@ -49,7 +50,7 @@ void t.test("a workbook's cells are read as text", async (t) => {
     [{ value: "=1+1", type: String }, null, null, { value: true, type: Boolean }],
   ]).toBuffer();
   t.ok(isWorkbook(bytes));
-  // Excel adds a theme, whose attributes have other meanings.
+  // Excel adds a theme, whose attributes have different meanings.
   const theme = `<a:theme xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><a:fillToRect l="50000" t="-80000" r="50000" b="180000"/></a:theme>`;
   const drawn = workbook(inline("title"), { "xl/theme/theme1.xml": theme });
   t.strictSame(await sheetRows(drawn), [["title"]]);
@@ -63,7 +64,7 @@ void t.test("a workbook's cells are read as text", async (t) => {
 void t.test("a workbook that is a trap or no workbook is refused", async (t) => {
   const bomb = workbook(inline(" ".repeat(80 * MIB)));
   t.ok(bomb.length < MIB, "80 MiB are packed into less than one");
-  // The sizes in the directory say that it is small.
+  // The sizes in the archive's directory claim that it is small.
   const lie = Buffer.from(bomb);
   const big = Buffer.alloc(4);
   for (let at = 0; at < lie.length - 4; at++) {

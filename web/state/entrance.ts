@@ -31,7 +31,7 @@ export type Refusal =
   | "banned"
   /** The guest waits until a moderator admits them. */
   | "waiting"
-  /** New guests of this network are kept out. */
+  /** A ban keeps out new guests from this network. */
   | "network"
   /** The event is open in another window. */
   | "replaced"

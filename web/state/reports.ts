@@ -13,7 +13,7 @@ interface Wanted {
 }
 
 export interface ReportList {
-  /** The last reported first. Undefined while they are loading. */
+  /** Most recently reported first. Undefined while loading. */
   readonly reports: readonly SentReport[] | undefined;
   readonly more: boolean;
   readonly problem: string | undefined;

@@ -15,7 +15,7 @@ import { CallPage, noChromium, openCallBrowser } from "../../support/call-page.j
 import { SOON, until } from "../../support/helper.js";
 import { noLiveKit, startLiveKit } from "../../support/servers/livekit.js";
 
-// Calls over a real LiveKit, with browsers that have its own client.
+// Calls on a real LiveKit, with browsers that run LiveKit's own client.
 
 const skip = noLiveKit || noChromium;
 
@@ -206,7 +206,7 @@ void t.test("a call over LiveKit", { skip }, async (t) => {
     await engine.update(room, "kim:1", { sources: [], hidden: false });
     const checks = await until(async () => (await tracksOf()).length === 0);
     t.ok(checks < SOON, "what is published ends with the right");
-    // Until then, the device would only unmute what it still believes to publish.
+    // Until then, the device would only unmute the track that it believes to be published.
     await until(async () => (await kim.own()).length === 0);
     await t.rejects(kim.publish("microphone"));
     t.strictSame(await tracksOf(), []);
@@ -246,7 +246,7 @@ void t.test("a call over LiveKit", { skip }, async (t) => {
 
   await t.test("a ticket opens one room, for its time", async (t) => {
     const ticket = await engine.join(grantOf("late:1", { expires: Date.now() / 1000 - 3600 }));
-    // The engine tolerates a minute.
+    // The engine tolerates a difference of a minute.
     const [, claims] = ticket.token.split(".");
     const { exp, video } = JSON.parse(Buffer.from(claims!, "base64url").toString()) as {
       exp: number;
@@ -426,7 +426,7 @@ void t.test("LiveKit is down, silent, or not itself", { skip: noLiveKit }, async
   }
 });
 
-/** A server that answers, but not as LiveKit does. */
+/** A server that responds, but not like LiveKit. */
 async function strange(
   t: { teardown(work: () => unknown): void },
   answer: {

@@ -9,7 +9,7 @@ import {
 import { JitsiServer } from "../../../plugins/calls/jitsi.js";
 import { type Fault, startBigBlueButton, startJitsi } from "../../support/servers/meetings.js";
 
-// Links to BigBlueButton and Jitsi, which stand-ins verify.
+// Links to BigBlueButton and Jitsi, verified by stand-ins.
 
 const markup = `<b>"Ann" & 'Bob'</b>`;
 
@@ -31,7 +31,7 @@ async function startMeetings(t: Test) {
   const stand = await startBigBlueButton(t);
   const engine = new BigBlueButtonServer(stand);
   t.teardown(() => engine.close());
-  /** Follows a link. Returns what BigBlueButton says, and the parameters that it has read. */
+  /** Follows a link. Returns BigBlueButton's response, and the parameters that it received. */
   const follow = async (url: string) => {
     const text = await (await fetch(url)).text();
     const [, key] = /<messageKey>(\w*)</.exec(text) ?? [];

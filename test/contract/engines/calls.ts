@@ -1,6 +1,6 @@
 import type { Store } from "../../../db/contract/store.js";
 
-/** The value that refers to the same thing in each store. */
+/** A value that represents the same record in each store. */
 export class Name<T = string> {
   constructor(
     readonly left: T,
@@ -32,11 +32,11 @@ export interface Operation {
   call?: string;
   args?: unknown[];
   run?: (store: Store, side: 0 | 1) => Promise<unknown>;
-  /** Remembers values from the answers. */
+  /** Remembers values from the results. */
   keep?: (answers: Answers) => void;
 }
 
-/** Makes the arguments of a call, or an operation, by the name of the method. */
+/** Creates the arguments of a call, or an operation, by the name of the method. */
 export type CallTable = Record<string, () => Operation | unknown[]>;
 
 /** Random arguments, the same for both stores. */
@@ -44,20 +44,20 @@ export interface CallKit {
   readonly pick: <T>(list: readonly T[]) => T;
   /** Returns true with this probability. */
   readonly chance: (probability: number) => boolean;
-  /** Returns a whole number below another. */
+  /** Returns a whole number below the given limit. */
   readonly whole: (below: number) => number;
   readonly text: () => string;
   readonly world: () => string;
   readonly user: () => Name;
-  /** Returns the channel of a room, or now and then a direct one. */
+  /** Returns the channel of a room or, occasionally, a direct channel. */
   readonly channel: () => Name;
-  /** The names of everything made so far. */
+  /** The names of all values remembered so far. */
   readonly rooms: readonly Name[];
   readonly users: readonly Name[];
   readonly directs: Name[];
   readonly page: () => { page: number; pageSize: number };
-  /** Picks a name, or now and then the one of nothing. */
+  /** Picks a name or, occasionally, a name that refers to nothing. */
   readonly from: <T>(names: Name<T>[], none: Name<T>) => Name<T>;
-  /** Remembers a name that a function finds in each answer. */
+  /** Remembers a name that a function extracts from each result. */
   readonly keepIn: <T, A>(names: Name<T>[], nameIn: (answer: A) => T) => (answers: Answers) => void;
 }

@@ -101,7 +101,7 @@ void t.test("lost events are found by a comparison", async (t) => {
   await sendEvent(server, engine.event("joined", gone));
   engine.calls.get(engine.grants.get(gone.identity)!.room)!.delete(gone.identity);
   t.equal(await peopleOf(), 1);
-  // Another process that starts compares at once.
+  // Another process that starts compares the store with the engine at once.
   const keeper = new CallKeeper({
     clock: processClock,
     log: world.app.log,

@@ -19,7 +19,7 @@ async function enter(client: Client, room: string) {
   return device;
 }
 
-/** Where a person is in a call, without a websocket. */
+/** A person's situation in a call, without a websocket. */
 interface Scene {
   readonly world: OpenWorld;
   readonly room: string;
@@ -28,13 +28,13 @@ interface Scene {
 }
 
 interface Change {
-  /** The invitation of the person, who has a token without one by default. */
+  /** The person's invitation. By default, the person has a token without an invitation. */
   readonly invited?: string;
-  /** The room; one in which everybody speaks by default. */
+  /** The room. By default, a room in which everybody may speak. */
   readonly room?: Record<string, unknown>;
   readonly before?: (scene: Scene) => Promise<unknown>;
   readonly write: (scene: Scene & { readonly invitation: string }) => Promise<unknown>;
-  /** What the person may publish afterwards; undefined if they may not stay. */
+  /** The sources that the person may publish afterward; undefined if the person may not stay. */
   readonly leaves?: readonly string[];
 }
 

@@ -14,7 +14,7 @@ const message = (channel: string) => ({
   content: { type: "call" },
 });
 
-/** A world, and a direct channel of the first two of three people. */
+/** A world, with a direct channel between the first two of three people. */
 async function scene() {
   const world = await openWorld(server);
   const [ann, bob, eve] = [
@@ -94,7 +94,7 @@ void t.test("a call that nobody takes is missed", async (t) => {
   const { world, ann, bob, channel, bodyOf, enter } = await scene();
   const { event } = await ann.do("chat.send", message(channel));
   const device = await enter(ann);
-  // As if it had begun a minute ago.
+  // Backdates the start by a minute.
   const { call } = await world.store.calls.get(world.id, channel);
   await world.store.calls.end(world.id, channel, { now: Date.now() });
   await bob.next("call.over");

@@ -18,7 +18,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Messages that wait, slow mode, and blocked words. Reports have a file of their own.
+// Held messages, slow mode, and blocked words. Reports have a separate file.
 
 const server = await startServer(t);
 
@@ -32,7 +32,10 @@ const moderator = async (world: OpenWorld, channel?: string) => {
   return client;
 };
 
-/** Sends a message that must wait. @returns it. */
+/**
+ * Sends a message that must be held.
+ * @returns the held message.
+ */
 async function hold(client: Client, channel: string, body: string, more = {}): Promise<Json> {
   const { held, event } = await client.do("chat.send", message(channel, text(body), more));
   if (event) throw new Error("It was sent.");

@@ -5,7 +5,7 @@ import { noLiveKit, startLiveKit } from "../../support/servers/livekit.js";
 import { startBigBlueButton, startJitsi } from "../../support/servers/meetings.js";
 import { testdir } from "../../support/testdir.js";
 
-// `foyer check`, the start and the metrics with servers for calls.
+// `foyer check`, startup and metrics with call servers.
 
 void t.test("foyer check asks each server for calls", { skip: noLiveKit }, async (t) => {
   const dataDir = testdir(t);

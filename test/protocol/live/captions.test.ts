@@ -4,7 +4,7 @@ import { NO_SERVERS } from "../../support/shared.js";
 import { startServer } from "../../support/server.js";
 import { until } from "../../support/helper.js";
 
-// Captions: who sends and who reads them, live and later.
+// Captions: who may send and read them, live and afterward.
 
 const server = await startServer(t);
 const line = { lang: "en", text: "Good morning.", final: true };

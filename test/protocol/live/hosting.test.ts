@@ -3,7 +3,7 @@ import { until } from "../../support/helper.js";
 import { openWorld, type Json, makePoll } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Hosts run a room's program, and drive its screen.
+// Hosts run a room's program, and control its screen.
 
 const server = await startServer(t, { config: { trustProxy: ["loopback"] } });
 const base = server.baseUrl;
@@ -170,7 +170,7 @@ void t.test("the host drives the screen, which shows only what everybody may see
     t.equal(await guest.code(command, payload), "protocol.denied", `${command} of a guest`);
   }
 
-  // A screen by its link.
+  // A screen that logs in through its link.
   const admin = await world.person("Host", "admin");
   const profile = { display_name: "Screen", room_id: hall };
   const { user } = await admin.do("user.kiosk.create", { profile });
@@ -234,7 +234,7 @@ void t.test("a code leads to the anonymous link, and guessing is slow", async (t
   const right = again.short.slice(-6) as string;
   t.equal((await open(right, "2001:db8:1:ffff::9")).status, 429, "nor to its neighbors");
   t.equal((await open(right, "192.0.2.7")).status, 303, "others get in");
-  // Many at once, while the database is slow.
+  // Many concurrent calls while the database is slow.
   const { invites } = server.store;
   const { byCode } = invites;
   t.teardown(() => Object.assign(invites, { byCode }));

@@ -4,7 +4,7 @@ import { defaultPermissionConfig } from "../../../schemas/plain/permissions.js";
 import { holdTime } from "../../support/open-world.js";
 import { demo, startServer } from "../../support/server.js";
 
-// The phases of an event: who may enter when, at every door.
+// The phases of an event: who may enter when, through each kind of access.
 
 const server = await startServer(t, {
   worlds: [
@@ -22,7 +22,9 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const at = (offset: number) => new Date(Date.now() + offset).toISOString();
 
-/** Replaces `config.access`, as a PATCH does, and waits until everybody has been told. */
+/**
+ * Replaces `config.access`, as a PATCH does, and waits until all connections have been notified.
+ */
 async function set(access: object | undefined) {
   const { config } = (await store.worlds.get("demo"))!.value;
   const { access: _, ...rest } = config;
@@ -153,7 +155,7 @@ void t.test("the time opens and closes the doors", async (t) => {
     const client = await server.connect();
     return ((await client.login({ client_id: "guest" }))[1] as Json).details?.access;
   };
-  // The minutes pass, which no write announces.
+  // Minutes pass without a write that would announce the change.
   pass(14 * MINUTE);
   t.same(await refused(), ["early"]);
   pass(MINUTE);

@@ -17,7 +17,7 @@ let network = 0;
 
 async function openEvent() {
   const world = await openWorld(server, {});
-  // Each event is asked from a network of its own.
+  // Each event receives requests from a different network.
   const headers = { "x-forwarded-for": `203.0.113.${++network}` };
   const post = (path: string, body: object, more: Record<string, string> = {}) =>
     server.call({
@@ -114,7 +114,7 @@ void t.test("each person with an address gets a link", async (t) => {
   );
 });
 
-/** Returns the calls of the store that follow from a request for a link. */
+/** Returns the store calls that result from a request for a link. */
 async function workFor(t: Test, email: string, isKnown: boolean): Promise<string[]> {
   const made: string[] = [];
   let isRecording = false;
@@ -152,7 +152,7 @@ async function workFor(t: Test, email: string, isKnown: boolean): Promise<string
   t.equal(own.mails.length, isKnown ? 1 : 0);
   const { waiting } = await store.mails.counts("demo");
   t.equal(waiting, 0);
-  // How often the queue looks depends on time alone.
+  // The frequency of queue checks depends on time alone.
   return made.filter((name) => !/^mails\.(due|nextAt|turn|claimed)$/.test(name));
 }
 

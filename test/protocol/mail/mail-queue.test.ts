@@ -9,12 +9,12 @@ import { until } from "../../support/helper.js";
 import { type MailServer, startMailServer } from "../../support/mail-server.js";
 import { testdir } from "../../support/testdir.js";
 
-// The queue of mails, in several processes at once, with a clock of the test.
+// The mail queue in several concurrent processes, with a simulated clock.
 
 const HOUR = 3_600_000;
 const START = Date.parse("2027-03-01T08:00:00Z");
 
-/** A clock that only the test moves. Timers never run: the test wakes queues. */
+/** A clock that only the test advances. Timers never fire: the test wakes the queues. */
 class TestClock implements Clock {
   readonly origin = 0;
   time = START - 48 * HOUR;
@@ -123,7 +123,7 @@ void t.test("what changes before a mail leaves, counts", async (t) => {
   await store.mails.stop("demo", due.find((it) => it.invitation === stopped)!.id, 1);
   const queue = begin();
   await until(async () => {
-    // Each mail needs a turn, which comes with time.
+    // Each mail needs a turn, and turns become available with time.
     clock.time += 10;
     queue.wake();
     return (await store.mails.counts("demo")).waiting === 0;
@@ -145,7 +145,7 @@ void t.test("two processes send each mail once, at one rate", async (t) => {
   const other = openStore(t, dataDir);
   const queues = [begin(undefined, { perMinute: 60 }), begin(other, { perMinute: 60 })];
   for (let sent = 1; sent <= people.length; sent++) {
-    // The processes race for one turn, which the clock gives each second.
+    // The processes compete for one turn per second.
     for (const queue of queues) queue.wake();
     await until(() => {
       for (const queue of queues) queue.wake();
@@ -171,7 +171,7 @@ void t.test("a request for a link takes no turn, and each answer takes one", asy
   await ask("nobody@x.org");
   await ask(email);
   const queue = begin(undefined, { perMinute: 60 });
-  // The clock stands still, so that there is one turn.
+  // The clock does not advance, so there is only one turn.
   const kinds = async () => (await store.mails.due(clock.time, 10)).map(({ kind }) => kind);
   await until(async () => {
     queue.wake();
@@ -240,7 +240,7 @@ void t.test("reminders go out once, a day and an hour before", async (t) => {
   t.equal(subjects().at(-1), "Summit is about to begin");
   await goes(START + HOUR - 1, 0);
   await goes(START + HOUR, 0);
-  // A reminder that could not leave in time does not leave at all.
+  // A reminder that could not be sent in time is not sent at all.
   await set({ event: { starts_at: "2027-04-01T09:00:00Z" } });
   const start = Date.parse("2027-04-01T09:00:00Z");
   clock.time = start - HOUR / 2;

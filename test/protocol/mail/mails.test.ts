@@ -5,7 +5,7 @@ import { startMailServer } from "../../support/mail-server.js";
 import { openWorld } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Invitations by e-mail, as hosts and their people see them.
+// Invitations by e-mail, from the point of view of hosts and recipients.
 
 const mail = await startMailServer(t);
 const publicUrl = "https://rooms.example.org/foyer";

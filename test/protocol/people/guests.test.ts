@@ -14,7 +14,7 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// What bans, silences and approval keep out, and names of the team.
+// Who is kept out by bans, silences and approval, and the names reserved for team members.
 
 const server = await startServer(t, { config: { trustProxy: ["loopback"] } });
 
@@ -62,7 +62,7 @@ void t.test("new guests wait for approval", async (t) => {
   const [zoe] = (await host.do("guest.list")).guests;
   t.match(zoe, { profile: { display_name: "Zoe" }, since: /^20/ });
 
-  // Whatever else a waiting guest tries.
+  // Everything else that a waiting guest might try.
   t.equal(await first.client.code("user.update", { profile: {} }), "protocol.unauthenticated");
   t.equal(await codeOf(world, named("zoe", "Zoe")), "auth.approval", "a second tab");
   t.equal(await codeOf(world, { client_id: "zoe" }), "auth.approval", "an older client");
@@ -173,7 +173,7 @@ void t.test("a ban keeps out new guests of the network", async (t) => {
   t.equal(await codeOf(world, named("six-2"), "2001:db8:5:6:ffff::2"), "auth.network_banned");
   t.equal(await codeOf(world, named("six-3"), "2001:db8:5:7::1"), "ok");
 
-  // A banned person with an invitation stays out with it, and their network as well.
+  // A banned person cannot enter with an invitation either, and their network stays banned as well.
   const person = { uid: "ann", traits: ["attendee"] };
   const ann = await logIn(world, { token: world.tokenOf(person) }, "203.0.113.5");
   const banned = { moderation_state: "banned", network: 24 };
@@ -222,7 +222,7 @@ void t.test("a silence ends by itself", async (t) => {
     t.equal(await host.code("user.silence", { id, until: wrong }), "protocol.invalid_payload");
   }
 
-  // Nobody is in the world when the time is over, as after an outage.
+  // Nobody is connected when the silence expires, as after an outage.
   const gone = await world.user("gone", { display_name: "Gone" });
   await world.store.users.moderate(world.id, gone, { state: "silenced", until: 1 });
   const back = await logIn(world, { token: world.tokenOf({ uid: "gone" }) });

@@ -6,7 +6,7 @@ import { type Server, type ServerOptions, startServer } from "../../support/serv
 import { NO_SERVERS } from "../../support/shared.js";
 import { Faults } from "../harness/faulty-store.js";
 
-// Invitations over HTTP, and what their tokens open while and after they stand.
+// Invitations over HTTP, and what their tokens grant while they are valid and afterward.
 
 const PERMISSIONS = {
   "world.api": [["admin", "api", "desk", "moderator"]],
@@ -20,7 +20,7 @@ const world = (id: string) => worldOf(id, { permission_config: PERMISSIONS });
 
 const PATH = "/api/v1/worlds/demo/invitations/";
 
-/** A server, and requests about its invitations. */
+/** A server, with shorthands for requests about its invitations. */
 function inviter(server: Pick<Server, "call" | "tokenOf">) {
   const as = `Bearer ${server.tokenOf({ uid: "host", traits: ["admin"] })}`;
   const call = (method: string, path: string, body?: unknown, who = as) =>
@@ -41,7 +41,7 @@ const tokenIn = (link: string): string => link.slice(link.indexOf("#token=") + 7
 const jtiIn = (token: string): string =>
   (JSON.parse(Buffer.from(token.split(".")[1]!, "base64url").toString()) as { jti: string }).jti;
 
-/** Whether a token opens each door of a world. */
+/** Whether a token grants each kind of access to a world. */
 async function doorsOf(server: Server, token: string) {
   const as = `Bearer ${token}`;
   const client = await server.connect();

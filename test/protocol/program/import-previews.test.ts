@@ -5,8 +5,8 @@ import { nearNames } from "../../../schemas/plain/sheets/near-names.js";
 import { pretalx } from "../../support/program-documents.js";
 import { startServer } from "../../support/server.js";
 
-// Imports that organizers can trust: what a preview lists, what people decided about it, and the
-// tables that spreadsheet programs save.
+// Import previews: the listed changes, the organizer's choices, and tables saved by spreadsheet
+// programs.
 
 const server = await startServer(t, { people: [] });
 const { rest } = server;

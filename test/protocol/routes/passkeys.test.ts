@@ -61,7 +61,7 @@ void t.test("a person signs in with a passkey, with the rights of today", async 
   t.equal(first.status, 200);
   t.match(claimsOf(first.body.token), { uid: "ann", traits: ["attendee"] });
   t.match(await page.list(as), [{ id: key.id, used_at: /^2/ }]);
-  // Her next token has other traits.
+  // Her next token has different traits.
   await server.person({ ...person, traits: ["speaker"] });
   const second = await page.logIn(key);
   t.match(claimsOf(second.body.token), { uid: "ann", traits: ["speaker"] });
@@ -251,7 +251,7 @@ void t.test("an invited person", async (t) => {
   const server = await startServer(t, { env });
   const page = pageOf(server);
   const { invitations, worlds } = server.store;
-  // Without SMTP_URL, an address is no way.
+  // Without SMTP_URL, an e-mail address is no way to return.
   const none = { passkeys: 0, email: false, mail: false, recovery: false, invitation: null };
   const WAYS = "/api/v1/worlds/demo/ways/";
   const ways = async (as: string) => (await server.call({ url: WAYS, as })).body;

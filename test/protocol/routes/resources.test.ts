@@ -8,8 +8,8 @@ import { admin, type Answer } from "../../support/helper.js";
 import { identified } from "../../support/resources.js";
 import { startServer } from "../../support/server.js";
 
-// The life of one thing of each resource: its answers, its versions, and its entries in the feed, in
-// the audit and in the document of its world.
+// The life cycle of one record of each resource: its responses, its versions, and its entries in
+// the feed, the audit and the world document.
 
 const idOf = ({ body }: Answer) => (body as { id: string }).id;
 

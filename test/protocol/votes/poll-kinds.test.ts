@@ -13,14 +13,15 @@ import {
 } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
 
-// Polls of words, texts, values, ranks and quizzes. store-contract/poll-kinds.ts tests what counts.
+// Polls with words, texts, scales, rankings and quizzes. store-contract/poll-kinds.ts tests how
+// votes are counted.
 
 const server = await startServer(t);
 
 const saved = "poll.created_or_updated";
 const EVERY = [...POLL_KINDS, "doodle"];
 
-/** Connects a user who names the kinds that the client shows, and enters a room. */
+/** Connects a user whose client supports the given kinds of polls, and enters a room. */
 async function inRoom(world: OpenWorld, room: string, person: Json, more: Json = {}) {
   const client = await world.connect();
   const token = world.tokenOf({ profile: { display_name: person.uid }, ...person });
@@ -30,7 +31,7 @@ async function inRoom(world: OpenWorld, room: string, person: Json, more: Json =
   return client;
 }
 
-/** Opens a world with a room, its host, and two people who see what everybody sees. */
+/** Opens a world with a room, its host, and two attendees. */
 async function opened(poll: Json = { active: true }) {
   const world = await openWorld(server);
   const room = await voteRoom(world, { poll });
@@ -289,7 +290,7 @@ void t.test("a quiz keeps its answers to itself until it is over", async (t) => 
   t.notMatch(before, /correct/, "by no frame");
   t.match(await listed(host, quiz.id), { options: [{ correct: true }, {}] });
 
-  // The time is the server's. It passes at once.
+  // The server's clock decides. The quiz's time passes at once.
   const now = Date.now.bind(Date);
   t.intercept(Date, "now", { value: () => now() + 30_000 });
   const late = await world.person("late");

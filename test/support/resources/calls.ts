@@ -5,7 +5,7 @@ const ONE = "/api/v1/worlds/:world_id/rooms/:room_id/call/";
 
 function calls(kit: CallKit): CallTable {
   const { pick, chance, whole, text, from, channel, directs } = kit;
-  // Few rooms and people, so that calls meet.
+  // Few rooms and people, so that calls overlap.
   const rooms = kit.rooms.slice(0, 2);
   const users = kit.users.slice(0, 3);
   const devices: string[] = [];
@@ -71,10 +71,13 @@ function calls(kit: CallKit): CallTable {
 
 const PRIVATE = { not: "Direct channels are private." };
 
-/** The calls of rooms and of direct channels: a room has at most one, without an id in its paths. */
+/**
+ * The calls in rooms and in direct channels. A room has at most one call, which has no id in its
+ * paths.
+ */
 const resource: Resource = {
   access: {
-    // Those who are admitted have no display name.
+    // The admitted users have no display name.
     [`POST ${ONE}join/`]: ACCESS.readInRoom.replaceAll("200", "400"),
     [`GET ${ONE}`]: ACCESS.readInRoom,
     [`DELETE ${ONE}`]: ACCESS.deleteInRoom,

@@ -175,7 +175,7 @@ async function contract(contract: Contract): Promise<void> {
     for (let i = 1; i < 300; i++) await mails.ask("demo", ask(`${i}`, `n${i + 9}`, later));
     t.equal(await mails.ask("demo", ask("z", "n400", later)), "world");
     t.equal(await mails.ask("demo", ask("z", "n401", later * 2)), undefined);
-    // A request becomes mails.
+    // A request is replaced with mails.
     const [{ id }] = due as [Mail];
     await mails.answer("demo", id, [invitation("login", ada, { kind: "login" })], 2000);
     t.equal(await mails.get("demo", id), undefined);
@@ -222,7 +222,7 @@ function calls({ pick, whole, text, world }: CallKit): CallTable {
     const page = { page: 1, pageSize: 1, now: 1 };
     return (await s.invitations.list("demo", page)).invitations[0]?.id ?? "none";
   };
-  /** Returns what both engines know of a mail: ids differ. */
+  /** Returns the part of a mail that is the same on both engines: ids differ. */
   const plain = ({ id: _id, invitation, ...mail }: Mail) => ({
     ...mail,
     invitation: invitation !== null,
@@ -312,7 +312,7 @@ function calls({ pick, whole, text, world }: CallKit): CallTable {
     },
     "mails.ask": () => [world(), ask(pick(["a@b", "c@d"]), pick(["n", "m"]), whole(3e6))],
     "mails.issue": () => {
-      // A hash is of 256 random bits, and never issued twice.
+      // A hash consists of 256 random bits, and is never issued twice.
       const hash = text() + whole(1e9);
       return ["demo", hash, { invitation: null, page: "event" }, whole(1000)];
     },
@@ -333,7 +333,7 @@ const OWN = { not: "Only the person who asks for a link notices it." };
 
 const mails: Resource = {
   parameter: "mail",
-  // The server of the test has no mail server.
+  // The test's server has no mail server.
   access: {
     [`GET ${WORLD}mail/`]: ACCESS.read,
     [`POST ${WORLD}mail/test/`]: ACCESS.read.replaceAll("200", "409"),

@@ -112,13 +112,13 @@ function calls({ pick, chance, whole, text, world, user }: CallKit): CallTable {
 
 const AUDITED = { not: "It is in the audit, as an act that changes no data." };
 
-// A caller who has not entered the world is nobody there. The others are one person, without
-// passkeys and without an invitation.
+// A caller who has not entered the world is unknown there. All other callers are one person,
+// without passkeys and without an invitation.
 const person = "401 401 401 403 403 200 200 200 200 200 200";
 const asked = (status: number) => person.replaceAll("200", String(status));
 const anybody = (status: number) => person.replaceAll(/\d+/g, String(status));
 
-/** A response to a ceremony that nobody began. */
+/** A response to a ceremony that was never started. */
 const response = () => ({
   state: "none",
   response: { id: "k", rawId: "k", type: "public-key", response: { clientDataJSON: "e30" } },

@@ -7,7 +7,7 @@ import { delimiter, join } from "node:path";
 import { until } from "../helper.js";
 import { freePort } from "./port.js";
 
-/** The version that tests use. Later ones cannot be built from the Go proxy alone. */
+/** The version that tests use. Later versions cannot be built from the Go module proxy alone. */
 export const LIVEKIT_VERSION = "v1.9.12";
 
 /** A test's LiveKit server, on 127.0.0.1. */
@@ -23,7 +23,7 @@ export interface LiveKitServer {
   settings: { url: string; apiUrl: string; key: string; secret: string };
   /** The id of its process, which a restart changes. */
   readonly pid: number;
-  /** Kills it, as in a crash: it keeps nothing. */
+  /** Kills the server like a crash would: it loses all state. */
   stop(): Promise<void>;
   /** Restarts it on the same ports. */
   restart(): Promise<void>;
@@ -72,7 +72,7 @@ export async function startLiveKit(
   const key = "foyer";
   const secret = randomBytes(24).toString("hex");
   const apiUrl = `http://127.0.0.1:${port}`;
-  // JSON is YAML, too.
+  // YAML is a superset of JSON.
   const config = JSON.stringify({
     port,
     bind_addresses: ["127.0.0.1"],

@@ -3,14 +3,17 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { jwtVerify } from "jose";
 
-// Stand-ins for BigBlueButton and Jitsi Meet. They verify the checksum and the token, and answer as the real
-// ones do.
+// Stand-ins for BigBlueButton and Jitsi Meet. They verify the checksum and the token, and respond
+// like the real servers.
 
 interface Lifetime {
   teardown(work: () => unknown): void;
 }
 
-/** An answer instead of the proper one. `silence` keeps the connection open; `drip` never ends. */
+/**
+ * A response to send instead of the proper one. `silence` keeps the connection open; `drip` never
+ * ends.
+ */
 export type Fault =
   "silence" | "drip" | { status?: number; body?: string; headers?: Record<string, string> };
 
@@ -65,9 +68,9 @@ function xml(fields: Record<string, unknown>): string {
 export interface StoredMeeting {
   parameters: Record<string, string>;
   createTime: string;
-  /** The XML that came with its creation. */
+  /** The XML that was sent when the meeting was created. */
   xml: string;
-  /** The parameters of everybody who followed a link. */
+  /** The parameters of everyone who followed a link. */
   joined: Record<string, string>[];
 }
 

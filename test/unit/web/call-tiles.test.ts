@@ -9,9 +9,9 @@ import {
   personsIn,
 } from "../../../web/state/calls/tiles.js";
 
-// Who is shown in a call, where, and what is read aloud.
+// Who is shown in a call, where, and what is announced.
 
-/** A device: its user is the part before the colon, and `me` is the own one. */
+/** Returns a device. The part before the colon is its user, and `me` is the user's own device. */
 const person = (identity: string, sends: CallSource[] = [], more: Partial<Person> = {}): Person => {
   const [id = ""] = identity.split(":");
   return {

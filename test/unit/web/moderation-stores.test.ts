@@ -9,7 +9,7 @@ import { until } from "../../support/helper.js";
 import { startServer } from "../../support/server.js";
 import { newWorld } from "./world.js";
 
-// What the pages know of reports, of messages that wait, and of slow mode.
+// The pages' stores of reports, held messages, and slow mode.
 
 const server = await startServer(t, { worlds: [] });
 

@@ -11,7 +11,7 @@ const HOUR = 60 * MINUTE;
 /** The time at which each test begins. */
 const T0 = Date.UTC(2027, 4, 1, 9);
 
-/** Makes a room, two people, and functions that shorten calls of the store. */
+/** Creates a room, two people, and shorthands for store calls. */
 async function conference(store: Store) {
   const { calls } = store;
   const room = (await store.rooms.create("demo", { name: "Stage" })).value.id;
@@ -53,7 +53,7 @@ async function conference(store: Store) {
   });
   const reconcile = (devices: EngineDevice[], now: number, asked = now) =>
     calls.reconciled("demo", room, devices, { asked, now });
-  /** Returns the entries since the last call, without ids of calls. */
+  /** Returns the entries since the last call, without call ids. */
   const entries = async () => {
     const found = await store.log.since("demo", head, 1000);
     head = await headOf(store);
@@ -335,7 +335,7 @@ export async function callContract(contract: Contract): Promise<void> {
       "the engine is right in the end",
     );
 
-    // Nobody looked for an hour.
+    // Nobody checked for an hour.
     const before = (await calls.get("demo", room)).call!;
     const { ended } = await reconcile([], later + HOUR);
     t.equal(ended?.id, before.id);

@@ -1,7 +1,7 @@
 import { documentOf, importInto } from "./program.js";
 import { ABSENT, type Contract, fails } from "./setup.js";
 
-/** The rules for changes by hand to what was imported, and for speakers who are merged. */
+/** The rules for manual edits to imported data, and for merged speakers. */
 export const editContract = async (contract: Contract): Promise<void> => {
   await contract("changes by hand are kept, or replaced", async (t, store) => {
     const { program } = store;

@@ -6,7 +6,7 @@ import { ABSENT, type Contract, fails } from "./setup.js";
 const NOW = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;
 
-/** The rules for slow mode, for messages that wait, and for reports. */
+/** The rules for slow mode, held messages, and reports. */
 export const moderationContract = async (contract: Contract): Promise<void> => {
   await contract("slow mode counts new messages of a person in a room", async (t, store) => {
     const { room, ada, bob, say } = await chatting(store);

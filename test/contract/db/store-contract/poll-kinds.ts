@@ -7,7 +7,7 @@ import { ABSENT, type Contract, fails } from "./setup.js";
 
 const START = 1_800_000_000_000;
 
-/** The drafts of open polls, with the settings that they get. */
+/** Drafts of open polls, with the settings that the store returns for each. */
 const DRAFTS = {
   words: { settings: { answers: 3, length: 25 } },
   text: { settings: { answers: 1, length: 250, hold: false } },
@@ -31,7 +31,7 @@ const open = (kind: Kind, more: Partial<PollDraft> = {}): PollDraft => ({
   ...more,
 });
 
-/** A poll in a room, with the writes and reads of its people. */
+/** A poll in a room, with shorthands for users' writes and reads. */
 async function pollOf(store: Store, draft: PollDraft) {
   const people = await voting(store);
   const { room, ada } = people;
