@@ -53,7 +53,7 @@ test("two people see and hear each other", async (t) => {
   const ann = await enter(during, room, { uid: "ann", name: "Ann" });
   const loaded: string[] = [];
   ann.page.on("request", (request) => loaded.push(request.url()));
-  await ann.page.getByRole("meter", { name: "Loudness of your microphone" }).waitFor();
+  await ann.page.getByRole("meter", { name: "Microphone level" }).waitFor();
   t.notOk(
     loaded.some((url) => /livekit/.test(url)),
     "the client of the engine loads after the preview",

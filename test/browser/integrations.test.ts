@@ -256,7 +256,7 @@ nightly("a closed event leads to its only provider, once", async (t) => {
 
   await offer({ ...one, issuer: "http://127.0.0.1:1" });
   await page.goto(`${world.attend}sign-in/sso/`);
-  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "isn’t responding" }).waitFor();
 
   await offer({ ...one, traits: {} });
   const other = await visit(world);

@@ -87,7 +87,7 @@ test("a call room on a server without calls asks for no device", async (t) => {
   const { page } = visitor;
   for (const path of [hallway, `${hallway}/setup`]) {
     await page.goto(`${world.attend}#/rooms/${path}`);
-    await page.getByText("There are no calls on this server").waitFor();
+    await page.getByText("This server has no calls").waitFor();
     t.equal(await visitor.button("Join the call").count(), 0);
   }
 });

@@ -140,7 +140,7 @@ nightly("words are blocked in the console", async (t) => {
 
   const ada = await world.guest("Ada");
   await write(ada, "No SPAMMERS please");
-  await ada.page.getByText("Not sent: it has a word that may not be used here.").waitFor();
+  await ada.page.getByText("Not sent: it contains a word that may not be used here.").waitFor();
   await ada.button("Edit again").click();
   t.equal(await ada.message.inputValue(), "No SPAMMERS please");
   await ada.say("No such people please");

@@ -48,7 +48,7 @@ const tabOf = async (visitor: Visitor, name: string, text: string) => {
 /** Waits until a visitor sees themselves before a call. */
 const previewed = async ({ page }: Visitor) => {
   await page.getByLabel("Your picture").waitFor();
-  await page.getByRole("meter", { name: "Loudness of your microphone" }).waitFor();
+  await page.getByRole("meter", { name: "Microphone level" }).waitFor();
 };
 
 const caption = "<b>Maps</b> grow old, as we do.";

@@ -45,7 +45,7 @@ export const de: Messages = {
     addressHint: "Die Adresse, an die Ihre Einladung ging.",
     addressMissing: "Bitte geben Sie eine E-Mail-Adresse ein.",
     send: "Link zuschicken",
-    sent: "Sehen Sie in Ihr Postfach.",
+    sent: "Bitte prüfen Sie Ihr Postfach.",
     sentText:
       "Wenn {address} eingeladen wurde, ist ein Link unterwegs. Er funktioniert einmal, 15 Minuten lang. Das kann eine Minute dauern, und vielleicht liegt er im Spam-Ordner.",
     again: "Andere Adresse versuchen",
@@ -100,9 +100,9 @@ export const de: Messages = {
     denied: "Kein Zugang",
     deniedText:
       "Mit diesem Link kommen Sie nicht in die Veranstaltung. Wenn Sie einen anderen haben, öffnen Sie ihn.",
-    waitingTitle: "Die Moderation lässt Sie ein",
+    waitingTitle: "Die Moderation wird Sie einlassen",
     waitingText:
-      "Diese Veranstaltung fragt, wer da ist. Bleiben Sie auf dieser Seite: Sie lässt Sie automatisch ein.",
+      "Das Team prüft, wer hereinkommt. Bleiben Sie auf dieser Seite: Sie lässt Sie automatisch ein.",
     approvalAs: "Sie warten als {name} …",
     waitingHint: "Diesen Namen sieht das Team, das Sie einlässt.",
     askToJoin: "Um Einlass bitten",
