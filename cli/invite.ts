@@ -45,7 +45,7 @@ const createInvitation = command(
   'invite create summit --name "Ada" --email ada@example.org --role speaker --link',
 )
   .addOption(
-    new Option("--name <name>", "the name that the person begins with").argParser(
+    new Option("--name <name>", "the person's initial name").argParser(
       checked({ type: "string", maxLength: 300 }),
     ),
   )
@@ -140,7 +140,7 @@ interface SendOptions extends JsonOption {
 
 const sendInvitations = command(
   "send <world> [id-or-email]",
-  "send an invitation by e-mail; by default to all who have had none and have not come yet",
+  "send an invitation by e-mail; by default to everyone who has neither received one nor visited",
   "invite send summit --role speaker",
 )
   .option("--role <role>", "only to people with this role, unless one is named")
@@ -167,8 +167,8 @@ const sendInvitations = command(
       }
       return sum;
     });
-    const lines = [`${total.queued} mails wait. A running server with SMTP_URL sends them.`];
-    if (total.skipped > 0) lines.push(`${total.skipped} people cannot get one.`);
+    const lines = [`${total.queued} mails are queued. A running server with SMTP_URL sends them.`];
+    if (total.skipped > 0) lines.push(`${total.skipped} people cannot receive one.`);
     print(json, total, lines);
   });
 

@@ -125,7 +125,7 @@ const createWorld = newWorldCommand(
 
 const updateWorld = command(
   "update <id>",
-  "change a world, even if no token can change it any more",
+  "change a world, even if no token can change it anymore",
   "world update summit --default-rules",
 )
   .addOption(titleOption())

@@ -8,7 +8,7 @@ import { List, OneOf, PageOf, PageQuery, ref, Text, TextOrNull } from "./values.
 import { WorldParams } from "./worlds.js";
 
 const settings = {
-  name: Text({ maxLength: 300, description: "The name that the person begins with." }),
+  name: Text({ maxLength: 300, description: "The person's initial name." }),
   email: TextOrNull(emailAddress),
   language: TextOrNull({
     ...languageTag,
