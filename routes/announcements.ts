@@ -42,8 +42,9 @@ async function announcementNamed(request: FastifyRequest, id: string) {
 const listAnnouncements = endpoint(
   {
     operationId: "listAnnouncements",
-    summary: "List the announcements of a world, the oldest first",
-    description: "With drafts and archived ones. Attendees see announcements over the websocket.",
+    summary: "List the announcements of a world, oldest first",
+    description:
+      "Includes drafts and archived announcements. Attendees see announcements over the websocket.",
     tags: ["announcements"],
     params: WorldParams,
     querystring: PageQuery,
@@ -66,7 +67,7 @@ const createAnnouncement = endpoint(
     operationId: "createAnnouncement",
     summary: "Make an announcement",
     description:
-      "It is a draft unless its `state` says otherwise. A `show_until` that is on no calendar is refused.",
+      "Creates a draft unless `state` says otherwise. Refuses a `show_until` that is not a valid date.",
     tags: ["announcements"],
     params: WorldParams,
     body: ref(AnnouncementDraft),
@@ -85,7 +86,7 @@ const getAnnouncement = endpoint(
   {
     operationId: "getAnnouncement",
     summary: "Get an announcement",
-    description: "Its `ETag` also changes when it is shown no longer.",
+    description: "Its `ETag` also changes when the announcement is no longer shown.",
     tags: ["announcements"],
     params: AnnouncementParams,
     response: { 200: ref(Announcement) },
@@ -98,7 +99,8 @@ const updateAnnouncement = endpoint(
   {
     operationId: "updateAnnouncement",
     summary: "Replace fields of an announcement",
-    description: "A draft becomes active, and an active one archived; no state goes back.",
+    description:
+      "A draft may become active, and an active announcement archived, but not the other way around.",
     tags: ["announcements"],
     params: AnnouncementParams,
     body: ref(AnnouncementChanges),

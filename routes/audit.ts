@@ -19,8 +19,8 @@ const routes: FastifyPluginAsync<{ days: number }> = async (app, { days }) => {
 
 const schema = {
   operationId: "listAudit",
-  summary: "List what people with rights did",
-  description: "What people with rights did, also by commands and calls.",
+  summary: "List the actions of people with rights",
+  description: "The audit: the actions of people with rights, including commands and API calls.",
   tags: ["worlds"],
   params: WorldParams,
   querystring: AuditQuery,

@@ -50,9 +50,9 @@ function asksForStream(accept = ""): boolean {
 const listChanges = endpoint(
   {
     operationId: "listChanges",
-    summary: "Read what changed in a world, or follow it",
+    summary: "Read or follow the changes in a world",
     description:
-      "With Accept: text/event-stream, the answer is a stream of server-sent events, which Last-Event-ID resumes.",
+      "With Accept: text/event-stream, the response is a stream of server-sent events, which Last-Event-ID resumes.",
     tags: ["worlds"],
     params: WorldParams,
     querystring: FeedQuery,

@@ -27,8 +27,8 @@ const BY_TIME: ListOrder<FileRecord> = {
 const listFiles = endpoint(
   {
     operationId: "listFiles",
-    summary: "List the files of a world, the newest first",
-    description: "The newest first, also files whose uploader was erased.",
+    summary: "List the files of a world, newest first",
+    description: "Newest first. Includes files whose uploader was erased.",
     tags: ["files"],
     params: WorldParams,
     querystring: PageQuery,
@@ -62,7 +62,7 @@ const deleteFile = endpoint(
     operationId: "deleteFile",
     summary: "Delete a file",
     description:
-      "Its bytes are gone, and its url is 404. Browsers that have it may keep it for a year. A body, if there is one, is JSON and is ignored.",
+      "Deletes its bytes; its `url` becomes a 404. Browsers may keep cached copies for a year. A request body is ignored, but must be JSON.",
     tags: ["files"],
     params: FileParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

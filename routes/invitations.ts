@@ -168,7 +168,7 @@ const createInvitations = endpoint(
     operationId: "createInvitations",
     summary: "Invite people",
     description:
-      "All of them, or none. The answer has their links, which are shown only here. Nobody invites to a role with rights that they lack, and a `uid` needs `world.secrets`.",
+      "Invites all of them, or none. The response contains their links, which are not shown again. Callers cannot give a role with rights that they lack. A `uid` requires `world.secrets`.",
     tags: ["users"],
     params: WorldParams,
     body: ref(InvitationDrafts),
@@ -235,7 +235,7 @@ const updateInvitation = endpoint(
     operationId: "updateInvitation",
     summary: "Change, revoke or restore an invitation",
     description:
-      "A changed role holds at once for everything that the person has open. Nobody changes their own role or end, or the invitation of a person with rights that they lack.",
+      "A changed role applies immediately, including to open connections. Callers cannot change their own role or expiry, or the invitation of a person with rights that they lack.",
     tags: ["users"],
     params: InvitationParams,
     body: ref(InvitationChanges),
@@ -272,7 +272,7 @@ const deleteInvitation = endpoint(
     operationId: "deleteInvitation",
     summary: "Delete an invitation",
     description:
-      "Its links and sessions end at once. What the person did stays. A body, if there is one, is JSON and is ignored.",
+      "Its links and sessions end at once. The person's messages and other content stay. A request body is ignored, but must be JSON.",
     tags: ["users"],
     params: InvitationParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },
@@ -290,9 +290,9 @@ const deleteInvitation = endpoint(
 const renewLink = endpoint(
   {
     operationId: "renewInvitationLink",
-    summary: "Make a new link for an invitation",
+    summary: "Create a new link for an invitation",
     description:
-      "The old link ends at once, with everything that it signed in. A revoked invitation gets none. A body, if there is one, is ignored.",
+      "The old link and all sessions that it started end at once. Not possible for a revoked invitation. A request body is ignored.",
     tags: ["users"],
     params: InvitationParams,
     response: { 200: ref(InvitationLink) },

@@ -27,9 +27,9 @@ const BY_AGE: ListOrder<{ readonly timestamp: string; readonly id: string }> = {
 const listQuestions = endpoint(
   {
     operationId: "listQuestions",
-    summary: "List the questions of a room, the oldest first",
+    summary: "List the questions of a room, oldest first",
     description:
-      "Callers with `question.moderate` get all questions, others those that are visible and their own.",
+      "Callers with `question.moderate` receive all questions; others receive visible questions and their own.",
     tags: ["questions and polls"],
     params: RoomParams,
     querystring: PageQuery,
@@ -46,8 +46,9 @@ const listQuestions = endpoint(
 const listPolls = endpoint(
   {
     operationId: "listPolls",
-    summary: "List the polls of a room, the oldest first",
-    description: "Callers with `poll.manage` get all polls, others those that are open or closed.",
+    summary: "List the polls of a room, oldest first",
+    description:
+      "Callers with `poll.manage` receive all polls; others receive those that are open or closed.",
     tags: ["questions and polls"],
     params: RoomParams,
     querystring: PageQuery,

@@ -26,15 +26,16 @@ const bytes = {
 const { headers } = bytes;
 const mediaAnswers = {
   200: { description: "The file.", ...bytes },
-  206: { description: "A part of the file.", ...bytes },
+  206: { description: "The requested range of the file.", ...bytes },
   302: {
-    description: "It is in a bucket (`S3_REDIRECT=on`), at this address for a while.",
+    description:
+      "The file is in a bucket (`S3_REDIRECT=on`), and temporarily available at this URL.",
     headers: headerRefs("Location", "Cache-Control"),
   },
-  304: { description: "The client has it already.", headers },
+  304: { description: "The client already has the current version.", headers },
   404: responseRef("NotFound"),
-  412: { description: "It is not in the state that was named.", headers },
-  416: { description: "The file has no such range.", headers },
+  412: { description: "The file does not match the condition in the request.", headers },
+  416: { description: "The range is outside the file.", headers },
 };
 
 /** Serves uploaded files at `/media/pub/…` to everyone who has the link. */
@@ -47,7 +48,7 @@ const media: FastifyPluginAsyncTypebox = async (app) => {
         operationId: "getFile",
         summary: "Get an uploaded file",
         description:
-          "Ranges, `HEAD` and conditions are supported. The address is unguessable, and needs no credentials.",
+          "Supports ranges, `HEAD` and conditional requests. The URL cannot be guessed, and requires no credentials.",
         tags: ["files"],
         params: MediaParams,
         querystring: MediaQuery,

@@ -31,9 +31,9 @@ const routes: FastifyPluginAsync = async (app) => {
 const listMessages = endpoint(
   {
     operationId: "listMessages",
-    summary: "Get a part of the chat of a room",
+    summary: "Get a page of a room's chat",
     description:
-      "With `after` the oldest events after it, with `before` the newest before it, and otherwise the newest of all. Both together are refused.",
+      "With `after`, returns the oldest events after it; with `before`, the newest events before it; otherwise, the newest events. `after` and `before` cannot be combined.",
     tags: ["chat"],
     params: RoomParams,
     querystring: MessagesQuery,
@@ -61,7 +61,7 @@ const sendMessage = endpoint(
     operationId: "sendMessage",
     summary: "Send a message to the chat of a room",
     description:
-      "It is sent by the user of the token's `uid`, who is made if there is none yet and need not have joined the chat, and obeys all rules of `chat.send`. A 202 says that it waits for a moderator.",
+      "The sender is the user with the token's `uid`, who is created if necessary and need not have joined the chat. All rules of `chat.send` apply. A 202 means that the message waits for a moderator.",
     tags: ["chat"],
     params: RoomParams,
     body: ref(MessageDraft),
@@ -83,7 +83,7 @@ const deleteMessage = endpoint(
     operationId: "deleteMessage",
     summary: "Delete a message from the chat of a room",
     description:
-      "Others' messages ask for `chat.moderate`. A body, if there is one, is JSON and is ignored.",
+      "Deleting other users' messages requires `chat.moderate`. A request body is ignored, but must be JSON.",
     tags: ["chat"],
     params: MessageParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

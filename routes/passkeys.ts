@@ -118,7 +118,7 @@ const listPasskeys = endpoint(
   {
     operationId: "listPasskeys",
     summary: "List your passkeys",
-    description: "Those of the caller, the oldest first. There are at most 10, on one page.",
+    description: "The caller's passkeys, oldest first, on one page. There are at most 10.",
     tags: ["users"],
     params: WorldParams,
     response: { 200: ref(PasskeyList) },
@@ -231,7 +231,7 @@ const removePasskey = endpoint(
     operationId: "removePasskey",
     summary: "Remove one of your passkeys",
     description:
-      "Nobody can sign in with it anymore. A body, if there is one, is JSON and is ignored.",
+      "It can no longer be used to sign in. A request body is ignored, but must be JSON.",
     tags: ["users"],
     params: Params,
     response: { 204: Type.Null({ description: "It is removed." }) },
@@ -284,7 +284,7 @@ const logIn = endpoint(
     operationId: "logInWithPasskey",
     summary: "Sign in with a passkey",
     description:
-      "Gives a token with the rights that the person has now, or the client ID of a guest. A passkey that this world does not know is a 401, as is a response that is not valid.",
+      "Returns a token with the person's current rights, or a guest's client ID. An unknown passkey or an invalid response is a 401.",
     tags: ["users"],
     params: WorldParams,
     body: ref(PasskeyLogin),

@@ -105,7 +105,7 @@ const createRoom = endpoint(
   {
     operationId: "createRoom",
     summary: "Make a room",
-    description: "A room without a domain of its own has the domain of the world.",
+    description: "A room without its own domain has the domain of the world.",
     tags: ["rooms"],
     params: WorldParams,
     body: ref(RoomDraft),
@@ -128,7 +128,7 @@ const copyRoom = endpoint(
     operationId: "copyRoom",
     summary: "Copy a room",
     description:
-      "The copy has the same modules, rules and description, and none of what people wrote in the room.",
+      "The copy has the same modules, rules and description, but no content that people wrote in the room.",
     tags: ["rooms"],
     params: RoomParams,
     body: ref(RoomCopy),
@@ -153,7 +153,7 @@ const getRoom = endpoint(
   {
     operationId: "getRoom",
     summary: "Get a room",
-    description: "A room that the caller may not see is a 403, as one that does not exist.",
+    description: "A room that the caller may not see is a 403, like one that does not exist.",
     tags: ["rooms"],
     params: RoomParams,
     response: { 200: ref(Room) },
@@ -165,7 +165,7 @@ const updateRoom = endpoint(
   {
     operationId: "updateRoom",
     summary: "Replace fields of a room",
-    description: "Each field that is sent replaces the present value as a whole; others stay.",
+    description: "Each field sent replaces the current value as a whole; all others stay.",
     tags: ["rooms"],
     params: RoomParams,
     body: ref(RoomChanges),
@@ -199,7 +199,7 @@ const deleteRoom = endpoint(
   {
     operationId: "deleteRoom",
     summary: "Delete a room",
-    description: "A body, if there is one, is JSON and is ignored.",
+    description: "A request body is ignored, but must be JSON.",
     tags: ["rooms"],
     params: RoomParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

@@ -20,9 +20,9 @@ const routes: FastifyPluginAsync = async (app) => {
 const createToken = endpoint(
   {
     operationId: "createToken",
-    summary: "Sign a token, and make a link with it",
+    summary: "Sign a token, and create a link with it",
     description:
-      "Callers who may read the keys of the world may sign any traits. The audit has the traits and never the token.",
+      "Callers who may read the world's keys may sign any traits. The audit records the traits, but never the token.",
     tags: ["worlds"],
     params: WorldParams,
     body: ref(TokenDraft),

@@ -56,8 +56,8 @@ const routes: FastifyPluginAsync = async (app) => {
 const listUsers = endpoint(
   {
     operationId: "listUsers",
-    summary: "List the users of a world, the first created first",
-    description: "Erased users are not in it. With `-` in front, `ordering` puts the latest first.",
+    summary: "List the users of a world, oldest first",
+    description: "Excludes erased users. With a leading `-`, `ordering` is reversed.",
     tags: ["users"],
     params: WorldParams,
     querystring: UsersQuery,
@@ -172,7 +172,8 @@ const getUser = endpoint(
   {
     operationId: "getUser",
     summary: "Get a user",
-    description: "With what moderators decided. An erased user is a 403, as one that never was.",
+    description:
+      "Includes the moderators' decision. An erased user is a 403, like one that never existed.",
     tags: ["users"],
     params: UserParams,
     response: { 200: ref(ModeratedUser) },
@@ -192,7 +193,7 @@ const moderateNamedUser = endpoint(
     operationId: "moderateNamedUser",
     summary: "Ban, silence or reactivate the person with a uid",
     description:
-      "The person need not have come yet: then it makes the user, so that the decision holds from the first visit on. Nobody moderates themselves, or a person with rights that they lack.",
+      "The person need not have visited yet: in that case, the user is created, so that the decision applies from the first visit on. Callers cannot moderate themselves, or a person with rights that they lack.",
     tags: ["users"],
     params: WorldParams,
     body: ref(NamedUserChanges),
@@ -237,7 +238,7 @@ const moderateUser = endpoint(
   {
     operationId: "moderateUser",
     summary: "Ban, silence or reactivate a user",
-    description: "Nobody moderates themselves, or a person with rights that they lack.",
+    description: "Callers cannot moderate themselves, or a person with rights that they lack.",
     tags: ["users"],
     params: UserParams,
     body: ref(UserChanges),
@@ -262,13 +263,13 @@ const moderateUser = endpoint(
 const deleteUser = endpoint(
   {
     operationId: "deleteUser",
-    summary: "Forget a user",
+    summary: "Erase a user",
     description:
-      "Erases everything that identifies the user. The user's files stay, without an owner. Nobody erases a person with rights that they lack.",
+      "Erases everything that identifies the user. The user's files stay, without an owner. Callers cannot erase a person with rights that they lack.",
     tags: ["users"],
     params: WorldParams,
     body: ref(UserName),
-    response: { 204: Type.Null({ description: "It is forgotten." }) },
+    response: { 204: Type.Null({ description: "The user is erased." }) },
   },
   async (request, reply) => {
     const { store } = request.server;

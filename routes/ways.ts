@@ -37,8 +37,8 @@ async function invitationOf(request: FastifyRequest): Promise<InvitationRecord |
 const getWays = endpoint(
   {
     operationId: "getWays",
-    summary: "Get the ways by which you can come back",
-    description: "Without one, nobody can sign in again as this person after signing out.",
+    summary: "Get the ways in which you can sign in again",
+    description: "Without any, nobody can sign in as this person again after signing out.",
     tags: ["users"],
     params: WorldParams,
     response: { 200: ref(Ways) },
@@ -63,9 +63,9 @@ const getWays = endpoint(
 const createRecovery = endpoint(
   {
     operationId: "createRecoveryLink",
-    summary: "Make a recovery link for yourself",
+    summary: "Create a recovery link for yourself",
     description:
-      "To print or to save, for people who were invited. It lasts as long as the invitation. A new one ends the one before, and who came by that one continues with the new one.",
+      "A link to print or save, for invited people. It is valid as long as the invitation. A new link revokes the previous one; a session that used the previous link continues with the new one.",
     tags: ["users"],
     params: WorldParams,
     response: { 200: ref(RecoveryLink) },

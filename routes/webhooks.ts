@@ -149,9 +149,9 @@ const listWebhooks = endpoint(
 const createWebhook = endpoint(
   {
     operationId: "createWebhook",
-    summary: "Make a webhook",
+    summary: "Create a webhook",
     description:
-      "The first entry that it gets is the next one. The answer has its secret, which is shown only here.",
+      "Delivery begins with the next entry. The response contains the secret, which is not shown again.",
     tags: ["webhooks"],
     params: WorldParams,
     body: ref(WebhookDraft),
@@ -187,7 +187,7 @@ const getWebhook = endpoint(
   {
     operationId: "getWebhook",
     summary: "Get a webhook",
-    description: "With its state: what it got, and how its last delivery went. Without its secret.",
+    description: "Includes the state of its deliveries, but not its secret.",
     tags: ["webhooks"],
     params: Params,
     response: { 200: ref(Webhook) },
@@ -200,7 +200,7 @@ const updateWebhook = endpoint(
     operationId: "updateWebhook",
     summary: "Replace fields of a webhook",
     description:
-      "A webhook that is enabled again goes on from its cursor if its entries are still there. An address inside the network of the server is refused.",
+      "A webhook that is enabled again resumes at its cursor if those entries still exist. Refuses addresses inside the server's network.",
     tags: ["webhooks"],
     params: Params,
     body: ref(WebhookChanges),
@@ -238,8 +238,7 @@ const deleteWebhook = endpoint(
   {
     operationId: "deleteWebhook",
     summary: "Delete a webhook",
-    description:
-      "Nothing more is sent, also of what happened before. A body, if there is one, is ignored.",
+    description: "Nothing more is sent, not even earlier changes. A request body is ignored.",
     tags: ["webhooks"],
     params: Params,
     response: { 204: Type.Null({ description: "It is deleted." }) },
@@ -256,7 +255,7 @@ const testWebhook = endpoint(
   {
     operationId: "testWebhook",
     summary: "Send a test to a webhook now",
-    description: "Also if it is disabled. A body, if there is one, is ignored.",
+    description: "Works even if the webhook is disabled. A request body is ignored.",
     tags: ["webhooks"],
     params: Params,
     response: { 200: ref(WebhookTest) },
@@ -278,9 +277,9 @@ const testWebhook = endpoint(
 const redeliver = endpoint(
   {
     operationId: "redeliverWebhook",
-    summary: "Send changes again from a cursor",
+    summary: "Resend changes from a cursor",
     description:
-      "A cursor after the newest entry is refused, and one whose entries are gone is a 410.",
+      "Refuses a cursor after the newest entry. A cursor whose entries no longer exist is a 410.",
     tags: ["webhooks"],
     params: Params,
     body: ref(WebhookPosition),

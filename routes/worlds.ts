@@ -42,7 +42,7 @@ const routes: FastifyPluginAsync = async (app) => {
 
 /** A refusal by the guard, or the message that Venueless sends. */
 const NO_SUCH_SCHEDULE = {
-  description: "No token is accepted, or the world shows another schedule.",
+  description: "The token is not accepted, or the world shows another schedule.",
   headers: headerRefs("Cache-Control", "WWW-Authenticate"),
   content: { "application/json": { schema: { anyOf: [schemaRef(Problem), { type: "string" }] } } },
 };
@@ -52,7 +52,7 @@ const getWorld = endpoint(
     operationId: "getWorld",
     summary: "Get a world, with its keys",
     description:
-      "With its keys and other secrets, so it asks for `world.secrets`. Without `world.update`, it has no `blocked_words`. Its `ETag` names the state for `If-Match`.",
+      "Includes keys and other secrets, so it requires `world.secrets`. Omits `blocked_words` without `world.update`. Pass its `ETag` in `If-Match` to update this version.",
     tags: ["worlds"],
     params: WorldParams,
     response: { 200: ref(World) },
@@ -76,7 +76,7 @@ const updateWorld = endpoint(
     operationId: "updateWorld",
     summary: "Replace fields of a world",
     description:
-      "A config without JWT_secrets keeps the present keys; with it, they are replaced at once. JWT_issuers and oidc do the same.",
+      "A config without JWT_secrets keeps the current keys; otherwise, the keys are replaced at once. The same applies to JWT_issuers and oidc.",
     tags: ["worlds"],
     params: WorldParams,
     body: ref(WorldChanges),
@@ -106,9 +106,9 @@ const MAX_TRIES = 5;
 const updateSchedule = endpoint(
   {
     operationId: "updateSchedule",
-    summary: "Say that the schedule in pretalx has changed",
+    summary: "Report that the schedule in pretalx has changed",
     description:
-      "For the plugin of pretalx, as Venueless takes it: clients get `world.schedule.updated`, and `config.pretalx` says that it is connected, and since when. Another place than that of `config.pretalx` is a 401 with a text.",
+      "For the pretalx plugin, compatible with Venueless: clients receive `world.schedule.updated`, and `config.pretalx` records when pretalx connected. A URL other than the one in `config.pretalx` is a 401 with a text.",
     tags: ["worlds"],
     params: WorldParams,
     body: ref(ScheduleUpdate),

@@ -7,7 +7,7 @@ import { OneOf } from "./values.js";
 export const Access = Type.Object(
   {
     published: Type.Boolean({
-      description: "Whether the event exists for others than its team. Without `access`, it does.",
+      description: "Whether people outside the team can see the event. Without `access`, they can.",
     }),
     opens_at: Type.Optional(TimeOrNull),
     closes_at: Type.Optional(TimeOrNull),

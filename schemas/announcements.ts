@@ -23,7 +23,7 @@ export const Announcement = Type.Object(SentAnnouncement.properties, {
 const state = OneOf("draft", "active", "archived");
 const show_until = TextOrNull({
   ...time,
-  description: "Until when it is shown, such as 2027-03-01T13:00:00Z; null for ever.",
+  description: "Until when it is shown, such as 2027-03-01T13:00:00Z; null for no end.",
 });
 
 /** The fields of a new announcement. */
@@ -36,7 +36,7 @@ export const AnnouncementDraft = Type.Object(
   {
     $id: "AnnouncementDraft",
     description:
-      "What a new announcement is made of; by default it is a draft. Unknown fields are refused.",
+      "The fields of a new announcement, which is a draft by default. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ text: "Lunch is served.", state: "active" }],
   },
@@ -46,19 +46,19 @@ export type AnnouncementDraft = Static<typeof AnnouncementDraft>;
 /** The changes to an announcement. */
 export const AnnouncementChanges = Type.Partial(
   Type.Object({
-    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
+    id: Text({ description: "Must equal the current value, if present.", readOnly: true }),
     text: Text(visible),
     show_until,
     state,
     is_visible: Type.Boolean({
-      description: "Follows from the others, and may be sent back.",
+      description: "Derived from other fields. May be sent back unchanged.",
       readOnly: true,
     }),
   }),
   {
     $id: "AnnouncementChanges",
     description:
-      "The fields of an announcement to replace. A draft becomes active, and an active one archived; a state that cannot follow is refused. Unknown fields are refused.",
+      "The fields of an announcement to replace. A draft may become active, and an active announcement archived; any other change of state is refused. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ state: "archived" }],
   },
@@ -68,7 +68,7 @@ export type AnnouncementChanges = Static<typeof AnnouncementChanges>;
 /** A page of a world's announcements. */
 export const AnnouncementList = PageOf(Announcement, {
   $id: "AnnouncementList",
-  description: "A page of the announcements of a world, the oldest first.",
+  description: "A page of the announcements of a world, oldest first.",
   example,
 });
 

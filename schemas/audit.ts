@@ -6,7 +6,7 @@ import { PageOf, PageQuery, ref, Text } from "./values.js";
 /** Query parameters for reading the audit. */
 export const AuditQuery = Type.Object({
   ...PageQuery.properties,
-  user: Type.Optional(Text({ description: "Only what the user with this id did." })),
+  user: Type.Optional(Text({ description: "Only actions of the user with this id." })),
   type: Type.Optional(Text({ description: "Types, separated by commas; room.* for a kind." })),
   after: Type.Optional(Text({ ...time, description: "Only later than this time." })),
   before: Type.Optional(Text({ ...time, description: "Only earlier than this time." })),
@@ -22,23 +22,23 @@ export const AuditEntry = Type.Object(
     type: Type.String({ description: "As in the change feed, and more." }),
     subject: Type.Object(
       {},
-      { additionalProperties: true, description: "What it was about: ids." },
+      { additionalProperties: true, description: "The ids of the records concerned." },
     ),
     changes: Type.Array(Change, {
       description:
-        "Of objects, only the names that differ. Secrets are masked, and personal values left out.",
+        "For objects, only the fields that differ. Secrets are masked, and personal data is omitted.",
     }),
     request_id: Type.Unsafe<string | null>({
       type: ["string", "null"],
-      description: "Finds it in the log of the server.",
+      description: "Identifies the request in the server's log.",
     }),
   },
-  { $id: "AuditEntry", description: "Something that a person with rights did." },
+  { $id: "AuditEntry", description: "An action of a person with rights." },
 );
 
 export const AuditList = PageOf(AuditEntry, {
   $id: "AuditList",
-  description: "A page of the audit of a world, the newest first.",
+  description: "A page of the audit of a world, newest first.",
   example: {
     id: 7,
     at: "2027-03-01T09:00:00.000Z",

@@ -62,7 +62,7 @@ export const Problem = Type.Object(
   {
     $id: "Problem",
     description:
-      "Why a call failed, in a sentence for people and a word for programs. A `conflict` has the fields whose values something else has.",
+      "Why a call failed: a sentence for people and a code for programs. A `conflict` lists the fields whose values are already taken.",
     examples: [{ detail: "You do not have permission to perform this action.", code: "forbidden" }],
   },
 );

@@ -30,7 +30,7 @@ const chat = {
   room_id: id,
   channel_id: id,
   event_id: Type.Integer({
-    description: "Of an edit or a deletion, the message that was changed.",
+    description: "For an edit or a deletion, the message that was changed.",
   }),
   user_id: idOrNull,
 };

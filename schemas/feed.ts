@@ -13,7 +13,7 @@ export const FeedQuery = Type.Object({
     Text({
       ...cursor,
       description:
-        "A cursor: entries after it. 0 begins with the oldest entry that is kept. Without it, the answer is an empty page with the present cursor.",
+        "Returns entries after this cursor. 0 starts with the oldest entry that is kept. Without it, the response is an empty page with the current cursor.",
       examples: ["812"],
     }),
   ),
@@ -34,13 +34,16 @@ export const FeedAuthor = Type.Unsafe<unknown>({
   $id: "FeedAuthor",
   type: ["object", "null"],
   description:
-    "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null where an entry stands for many, such as votes.",
+    "Who acted: a user (a websocket or an upload), a call of this API, a command, or the server. Null for entries that combine several users' actions, such as votes.",
   properties: {
     kind: { type: "string", enum: ["user", "api", "command", "server"] },
-    user_id: { ...orNull, description: "Of a user, or of a call whose token names a user." },
+    user_id: {
+      ...orNull,
+      description: "Set for a user, or for a call whose token identifies a user.",
+    },
     token_id: {
       ...orNull,
-      description: "The uid of the tokens of that user; null once it is erased.",
+      description: "The uid in that user's tokens; null once the user is erased.",
     },
   },
   required: ["kind"],
@@ -49,8 +52,8 @@ export const FeedAuthor = Type.Unsafe<unknown>({
 const entry = (type: TSchema, data: TSchema, title: string) =>
   Type.Object(
     {
-      seq: Type.Integer({ description: "Counts up in the world, with gaps." }),
-      cursor: Type.String({ description: "To go on after this entry." }),
+      seq: Type.Integer({ description: "Increases within the world, with gaps." }),
+      cursor: Type.String({ description: "The cursor to continue after this entry." }),
       at: Type.String({ format: "date-time" }),
       type,
       by: ref(FeedAuthor),
@@ -68,7 +71,7 @@ export const FeedEntry = Type.Union(
     ...FEED_TYPES.map((type) => entry(OneOf(type), ref(feedData[type]), type)),
     entry(
       Type.Unsafe<string>({
-        ...Type.String({ description: "A type that came later. Ignore it." }),
+        ...Type.String({ description: "A type added by a later version. Ignore it." }),
         not: { enum: FEED_TYPES },
       }),
       anyData,

@@ -7,7 +7,7 @@ export const Upload = Type.Object(
   { url: Type.String({ format: "uri" }) },
   {
     $id: "Upload",
-    description: "Where an uploaded file is.",
+    description: "The location of an uploaded file.",
     examples: [
       {
         url: "https://summit.example.org/media/pub/summit/0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg",
@@ -21,7 +21,7 @@ export const FileProblem = Type.Object(
   { error: OneOf("file.missing", "file.type", "file.size") },
   {
     $id: "FileProblem",
-    description: "Why a file was not taken.",
+    description: "Why a file was rejected.",
     examples: [{ error: "file.type" }],
   },
 );
@@ -30,7 +30,7 @@ const Side = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: 10_000,
-    description: "Of the box into which an image is scaled down, in pixels.",
+    description: "A dimension of the box into which an image is scaled down, in pixels.",
   }),
 );
 
@@ -64,7 +64,10 @@ export const UploadQuery = Type.Object({
 
 /** The two names in a file's path. */
 export const MediaParams = Type.Object({
-  world: Type.String({ description: "The world in which it was uploaded.", examples: ["sample"] }),
+  world: Type.String({
+    description: "The world to which the file was uploaded.",
+    examples: ["sample"],
+  }),
   name: Type.String({
     description: "An id, a secret and the extension of its type.",
     examples: ["0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg"],
@@ -76,7 +79,7 @@ export const MediaQuery = Type.Object({
   preview: Type.Optional(
     Type.String({
       description:
-        "Of a picture, a WebP of at most 640 by 640 pixels, without animation. The file itself, if it has no preview: pictures that are small already, other types, and files of earlier versions have none. The value is ignored.",
+        "For a picture, a WebP of at most 640 by 640 pixels, without animation. If there is no preview, the file itself: small pictures, other types, and files from earlier versions have no preview. The value is ignored.",
     }),
   ),
 });
@@ -85,12 +88,12 @@ export const MediaQuery = Type.Object({
 export const File = Type.Object(
   {
     id: Text({ format: "uuid" }),
-    url: Type.String({ format: "uri", description: "Where it is." }),
+    url: Type.String({ format: "uri", description: "The URL of the file." }),
     size: Type.Integer({ description: "In bytes." }),
     type: Type.String({ description: "Its MIME type." }),
     user_id: Type.Unsafe<string | null>({
       type: ["string", "null"],
-      description: "Who uploaded it; null once that user is erased.",
+      description: "The user who uploaded it; null once that user is erased.",
     }),
     uploaded_at: Type.String({ format: "date-time" }),
   },
@@ -100,7 +103,7 @@ export const File = Type.Object(
 /** A page of a world's files. */
 export const FileList = PageOf(File, {
   $id: "FileList",
-  description: "A page of the files of a world, the newest first.",
+  description: "A page of the files of a world, newest first.",
   example: {
     id: "0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10",
     url: "https://summit.example.org/media/pub/summit/0d6f1a3e-8c1b-4a55-9f5e-2f6d4c7a9b10.dZxQJU8_ZgNT.jpg",

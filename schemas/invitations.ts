@@ -12,7 +12,7 @@ const settings = {
   email: TextOrNull(emailAddress),
   language: TextOrNull({
     ...languageTag,
-    description: "The language of the mails to the person; null for the event's.",
+    description: "The language of mails to the person; null for the event's language.",
   }),
   role: Text({
     ...trait,
@@ -77,7 +77,7 @@ const timeOrNull = (description: string) =>
 
 const fields = {
   id: Type.String({ format: "uuid" }),
-  name: Type.String({ description: "Empty for none." }),
+  name: Type.String({ description: "Empty if there is none." }),
   email: Type.Unsafe<string | null>({ type: ["string", "null"] }),
   language: Type.Unsafe<string | null>({ type: ["string", "null"] }),
   role: Type.String(),
@@ -85,7 +85,7 @@ const fields = {
   user_id: Type.Unsafe<string | null>({
     type: ["string", "null"],
     format: "uuid",
-    description: "The person's user; null until the person is one.",
+    description: "The person's user; null until the first visit.",
   }),
   state: OneOf(...INVITATION_STATES),
   created_at: Type.String({ format: "date-time" }),
@@ -95,14 +95,14 @@ const fields = {
   revoked_at: timeOrNull("When a host revoked the invitation."),
   mail: Type.Unsafe<MailReport | null>(
     Type.Union([ref(MailReport), Type.Null()], {
-      description: "What became of the last mail to the person; null if there was none.",
+      description: "The status of the last mail to the person; null if there was none.",
     }),
   ),
 };
 
 export const Invitation = Type.Object(fields, {
   $id: "Invitation",
-  description: "A person who was invited. Its links and sessions grant what its role grants now.",
+  description: "An invited person. Links and sessions grant the role's current rights.",
 });
 export type Invitation = Static<typeof Invitation>;
 
@@ -125,7 +125,7 @@ const example: Invitation = {
 
 const link = Type.String({
   format: "uri",
-  description: "Signs its reader in. Only this answer has it.",
+  description: "Signs in whoever opens it. Not shown again.",
 });
 
 export const InvitationWithLink = Type.Object(
@@ -143,7 +143,7 @@ export type InvitationWithLink = Static<typeof InvitationWithLink>;
 export const CreatedInvitations = Type.Unsafe<InvitationWithLink | InvitationWithLink[]>(
   Type.Union([ref(InvitationWithLink), Type.Array(ref(InvitationWithLink))], {
     $id: "CreatedInvitations",
-    description: "The new invitation, or a list if a list was sent, in its order.",
+    description: "The new invitation, or a list in the same order if a list was sent.",
     examples: [
       { ...example, link: "https://foyer.example.org/demo/#token=eyJhbGciOiJIUzI1NiJ9.e30.x" },
     ],
@@ -161,14 +161,14 @@ export const InvitationLink = Type.Object(
 
 export const InvitationList = PageOf(Invitation, {
   $id: "InvitationList",
-  description: "A page of the invitations of a world, the oldest first.",
+  description: "A page of the invitations of a world, oldest first.",
   example,
 });
 
 export const InvitationsQuery = Type.Object({
   ...PageQuery.properties,
   q: Type.Optional(
-    Text({ maxLength: 300, description: "Text in the name or the e-mail address, in any case." }),
+    Text({ maxLength: 300, description: "Text in the name or the e-mail address, ignoring case." }),
   ),
   role: Type.Optional(Text({ maxLength: 200 })),
   state: Type.Optional(OneOf(...INVITATION_STATES)),

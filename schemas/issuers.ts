@@ -42,7 +42,7 @@ export const TraitMapping = Type.Object(
   },
   {
     description:
-      "Traits that every user gets, and those that follow from a claim. Without map, the strings of the claim are traits.",
+      "The traits that every user receives, and those derived from a claim. Without `map`, the claim's strings are the traits.",
     additionalProperties: false,
   },
 );
@@ -80,7 +80,7 @@ export const TokenIssuer = Type.Object(
     trusted: Type.Optional(
       Type.Boolean({
         description:
-          "Its users have their bare uid as id, as with the world's keys. By default it follows the issuer and #.",
+          "Its users are identified by the plain uid, as with the world's keys. By default, the issuer and # are prepended.",
       }),
     ),
   },
@@ -123,7 +123,7 @@ export const SignInProvider = Type.Object(
   },
   {
     $id: "SignInProvider",
-    description: "A provider of OpenID Connect by which people sign in.",
+    description: "An OpenID Connect provider with which people can sign in.",
     additionalProperties: false,
   },
 );

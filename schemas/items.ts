@@ -19,7 +19,7 @@ export const Question = Type.Object(ListedQuestion.properties, {
 /** A page of a room's questions. */
 export const QuestionList = PageOf(Question, {
   $id: "QuestionList",
-  description: "A page of the questions of a room, the oldest first: of the last 1,000 at most.",
+  description: "A page of the questions of a room, oldest first: at most the last 1,000.",
   example: {
     id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0aa",
     ...item,
@@ -37,7 +37,7 @@ export const Poll = Type.Object(
     results: Type.Optional(
       Type.Record(Type.String(), Type.Integer({ minimum: 0 }), {
         description:
-          "The votes by the id of the option, empty for kinds with a summary. Left out for users who may not see them.",
+          "The votes by option id; empty for kinds with a summary. Omitted for users who may not see them.",
       }),
     ),
     summary: Type.Optional(Summary),
@@ -49,7 +49,7 @@ export const Poll = Type.Object(
 export const PollList = PageOf(Poll, {
   $id: "PollList",
   description:
-    "A page of the polls of a room, the oldest first: of the last 1,000 at most. Callers with `poll.results` get the results of all, others of polls that are over.",
+    "A page of the polls of a room, oldest first: at most the last 1,000. Callers with `poll.results` receive all results; others receive the results of closed polls.",
   example: {
     id: "3d7a1f9e-58c0-4f0a-9f0f-61f3b2c1d0ab",
     ...item,

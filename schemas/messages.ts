@@ -60,8 +60,7 @@ export const MessageList = Type.Object(
   },
   {
     $id: "MessageList",
-    description:
-      "Some events of the chat of a room, the oldest first, and the users in them by id.",
+    description: "Some events of the chat of a room, oldest first, and the users in them by id.",
     additionalProperties: false,
     examples: [{ results: [{ ...example, type: "chat.event" }], users: {} }],
   },

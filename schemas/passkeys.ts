@@ -113,7 +113,7 @@ export type Passkey = Static<typeof Passkey>;
 /** A person's passkeys. */
 export const PasskeyList = PageOf(Passkey, {
   $id: "PasskeyList",
-  description: "The passkeys of a person, the oldest first.",
+  description: "The passkeys of a person, oldest first.",
   example: {
     id: "rmT7L3SUbWXFGQcZV3Qb1g",
     name: "Laptop",

@@ -106,7 +106,7 @@ const settings = {
 /** The changes to a room. If an `id` is present, it must be the room's current id. */
 export const RoomChanges = Type.Partial(
   Type.Object({
-    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
+    id: Text({ description: "Must equal the current value, if present.", readOnly: true }),
     name: Title,
     ...optionalFields,
     domain: ownDomain,

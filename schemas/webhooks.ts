@@ -92,7 +92,7 @@ export type Webhook = Static<typeof Webhook>;
 
 export const WebhookList = PageOf(Webhook, {
   $id: "WebhookList",
-  description: "A page of the webhooks of a world, the oldest first.",
+  description: "A page of the webhooks of a world, oldest first.",
   example: {
     id: "7c9e6679-7425-40de-944b-e07fc1f90ae7",
     url: "https://example.org/foyer",

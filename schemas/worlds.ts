@@ -92,7 +92,7 @@ export const BlockedWords = Type.Object(
 /** The changes to a world. If an `id` is present, it must be the world's current id. */
 export const WorldChanges = Type.Partial(
   Type.Object({
-    id: Text({ description: "Its present value, or nothing.", readOnly: true }),
+    id: Text({ description: "Must equal the current value, if present.", readOnly: true }),
     title: Title,
     config: Type.Object(
       {

@@ -97,7 +97,7 @@ const shown = ({ state, at, error }: MailProgress) => ({
 const getMail = endpoint(
   {
     operationId: "getMail",
-    summary: "Get what the server can do about mails, and the event's queue",
+    summary: "Get the server's mail settings, and the event's mail queue",
     description:
       "`enabled` is false without SMTP_URL; `waiting` and `failed` count mails of the event.",
     tags: ["users"],
@@ -116,7 +116,8 @@ const sendTest = endpoint(
   {
     operationId: "sendTestMail",
     summary: "Send a test mail",
-    description: "Answers when the mail server has, or after 20 seconds. 409 without SMTP_URL.",
+    description:
+      "Responds once the mail server has replied, or after 20 seconds. 409 without SMTP_URL.",
     tags: ["users"],
     params: WorldParams,
     body: ref(TestMail),
@@ -167,7 +168,7 @@ const sendInvitation = endpoint(
     operationId: "sendInvitation",
     summary: "Send an invitation by e-mail",
     description:
-      "Queues a mail with the person's link, which stays as it is. It replaces one that still waits. 409 without SMTP_URL.",
+      "Queues a mail with the person's current link. Replaces a mail that is still queued. 409 without SMTP_URL.",
     tags: ["users"],
     params: InvitationParams,
     body: ref(InvitationMail),
@@ -189,7 +190,7 @@ const sendInvitations = endpoint(
     operationId: "sendInvitations",
     summary: "Send several invitations by e-mail",
     description:
-      "Queues a mail to each of the people. Those with a role that the caller may not give are left out. 409 without SMTP_URL.",
+      "Queues a mail to each person. Skips people with a role that the caller may not give. 409 without SMTP_URL.",
     tags: ["users"],
     params: WorldParams,
     body: ref(InvitationMails),
@@ -229,9 +230,9 @@ const keyed = ({ config }: World, text: string): string =>
 const requestLink = endpoint(
   {
     operationId: "requestLink",
-    summary: "Ask for a link by e-mail, if you lost yours",
+    summary: "Request a new link by e-mail",
     description:
-      "If the address is one of an invitation, it gets a link that works once, for 15 minutes. The answer is the same for every address. 409 without SMTP_URL.",
+      "If an invitation has the address, sends it a link that works once, for 15 minutes. The response is the same for every address. 409 without SMTP_URL.",
     tags: ["users"],
     params: WorldParams,
     body: ref(LinkRequest),
@@ -268,9 +269,9 @@ const requestLink = endpoint(
 const redeemCode = endpoint(
   {
     operationId: "redeemLoginCode",
-    summary: "Sign in with the code of a link by e-mail",
+    summary: "Sign in with the code in an e-mailed link",
     description:
-      "The code works once. Any other one is a 401. The token has the rights that the person's invitation gives.",
+      "The code works once. Any other code is a 401. The token has the rights that the person's invitation grants.",
     tags: ["users"],
     params: WorldParams,
     body: ref(LoginCode),

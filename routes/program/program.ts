@@ -218,9 +218,9 @@ const getProgram = endpoint(
 const putProgram = endpoint(
   {
     operationId: "importProgram",
-    summary: "Make the program agree with a document",
+    summary: "Update the program to match a document",
     description:
-      "The content tells the formats apart; a table must have the type text/csv. All or nothing: a document that cannot be read changes nothing.",
+      "Recognizes the format by the content; a table must have the type text/csv. Imports the whole document or nothing.",
     tags: ["program"],
     params: WorldParams,
     querystring: ImportQuery,

@@ -43,7 +43,7 @@ const scheduleImport: FastifyPluginAsync<{
         operationId: "uploadProgram",
         summary: "Import a program from a form",
         description:
-          "Like `PUT /api/v1/worlds/{world_id}/program/`, for clients of Venueless. The name of the file ends in json, xml, ics or csv. The answer has the address of the stored document.",
+          "Like `PUT /api/v1/worlds/{world_id}/program/`, for clients of Venueless. The file name must end in json, xml, ics or csv. The response contains the URL of the stored document.",
         tags: ["program"],
         consumes: ["multipart/form-data"],
         querystring: UploadQuery,

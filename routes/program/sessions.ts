@@ -114,7 +114,7 @@ const listSessions = endpoint(
     operationId: "listSessions",
     summary: "List the sessions that the caller may see",
     description:
-      "Drafts, and sessions in rooms that the caller may not see, are listed for callers with `program.update` only, as far as they may see the room.",
+      "Drafts, and sessions in restricted rooms, are listed only for callers with `program.update` who may see the room.",
     tags: ["program"],
     params: WorldParams,
     querystring: SessionsQuery,
@@ -137,7 +137,7 @@ const createSession = endpoint(
     operationId: "createSession",
     summary: "Make a session",
     description:
-      "Refused, as no schema can say: a room, a speaker or an `import_id` that the world lacks or has already, an address that no parser of URLs takes, times that are on no calendar, in the wrong order or more than 31 days apart.",
+      "In addition to the schema, refuses unknown rooms and speakers, an `import_id` that is already taken, invalid URLs, and times that are invalid, in the wrong order or more than 31 days apart.",
     tags: ["program"],
     params: WorldParams,
     body: ref(SessionDraft),
@@ -163,7 +163,7 @@ const getSession = endpoint(
   {
     operationId: "getSession",
     summary: "Get a session",
-    description: "A session that the caller may not see is a 403, as one that does not exist.",
+    description: "A session that the caller may not see is a 403, like one that does not exist.",
     tags: ["program"],
     params: SessionParams,
     response: { 200: ref(Session) },
@@ -179,7 +179,7 @@ const updateSession = endpoint(
     operationId: "updateSession",
     summary: "Replace fields of a session",
     description:
-      "Each field that is sent replaces the present value. The session that results obeys the rules of a new one: it has both times or none.",
+      "Each field sent replaces the current value. The resulting session must follow the rules for new sessions: it has both times or neither.",
     tags: ["program"],
     params: SessionParams,
     body: ref(SessionChanges),
@@ -208,7 +208,7 @@ const deleteSession = endpoint(
   {
     operationId: "deleteSession",
     summary: "Delete a session",
-    description: "A body, if there is one, is JSON and is ignored.",
+    description: "A request body is ignored, but must be JSON.",
     tags: ["program"],
     params: SessionParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

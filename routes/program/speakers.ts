@@ -57,7 +57,8 @@ const listSpeakers = endpoint(
   {
     operationId: "listSpeakers",
     summary: "List the speakers that the caller may see",
-    description: "Callers without `program.update` see the speakers of the sessions that they see.",
+    description:
+      "Callers without `program.update` see only the speakers of sessions that they may see.",
     tags: ["program"],
     params: WorldParams,
     querystring: PageQuery,
@@ -75,7 +76,7 @@ const createSpeaker = endpoint(
     operationId: "createSpeaker",
     summary: "Make a speaker",
     description:
-      "Refused, as no schema can say: a picture or a user that the world lacks, an `import_id` that it has already, and an address that no parser of URLs takes.",
+      "In addition to the schema, refuses unknown pictures and users, an `import_id` that is already taken, and invalid URLs.",
     tags: ["program"],
     params: WorldParams,
     body: ref(SpeakerDraft),
@@ -104,7 +105,7 @@ const getSpeaker = endpoint(
   {
     operationId: "getSpeaker",
     summary: "Get a speaker",
-    description: "A speaker that the caller may not see is a 403, as one that does not exist.",
+    description: "A speaker that the caller may not see is a 403, like one that does not exist.",
     tags: ["program"],
     params: SpeakerParams,
     response: { 200: ref(Speaker) },
@@ -123,7 +124,7 @@ const updateSpeaker = endpoint(
     operationId: "updateSpeaker",
     summary: "Replace fields of a speaker",
     description:
-      "Each field that is sent replaces the present value. The speaker that results obeys the rules of a new one.",
+      "Each field sent replaces the current value. The resulting speaker must follow the rules for new speakers.",
     tags: ["program"],
     params: SpeakerParams,
     body: ref(SpeakerChanges),
@@ -152,7 +153,7 @@ const mergeSpeaker = endpoint(
     operationId: "mergeSpeakers",
     summary: "Merge another record of the same person into a speaker",
     description:
-      "The sessions of the other name this speaker, who gets what this record lacks; the other is deleted.",
+      "Moves the other record's sessions to this speaker, fills in missing fields from the other record, and deletes the other record.",
     tags: ["program"],
     params: SpeakerParams,
     body: ref(SpeakerMerge),
@@ -176,8 +177,8 @@ const mergeSpeaker = endpoint(
 const deleteSpeaker = endpoint(
   {
     operationId: "deleteSpeaker",
-    summary: "Delete a speaker, and take it out of its sessions",
-    description: "A body, if there is one, is JSON and is ignored.",
+    summary: "Delete a speaker, and remove it from its sessions",
+    description: "A request body is ignored, but must be JSON.",
     tags: ["program"],
     params: SpeakerParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

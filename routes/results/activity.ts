@@ -21,9 +21,9 @@ const routes: FastifyPluginAsync = async (app) => {
 const getActivity = endpoint(
   {
     operationId: "getActivity",
-    summary: "Get what goes on in a world",
+    summary: "Get a world's current activity",
     description:
-      "Counts of the present, and totals of the processes that run, since the first of them started. It is cheap to ask for every few seconds.",
+      "Current counts, and totals of all running processes since the first of them started. Cheap enough to poll every few seconds.",
     tags: ["worlds"],
     params: WorldParams,
     response: { 200: ref(Activity) },

@@ -65,7 +65,7 @@ const getReport = endpoint(
     operationId: "getReport",
     summary: "Get a report",
     description:
-      "The address of `world.report.status` holds all that it needs. It is good for an hour, but not longer than the token of the person who asked for it, and as long as this person keeps the right.",
+      "The URL from `world.report.status` is self-contained. It is valid for an hour, but no longer than the token of the person who requested it, and only while this person keeps the right.",
     tags: ["results"],
     params: ReportParams,
   },

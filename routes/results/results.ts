@@ -66,9 +66,9 @@ const answers = {
 const getResults = endpoint(
   {
     operationId: "getResults",
-    summary: "Get what is left of an event",
+    summary: "Get the results of an event",
     description:
-      "People and attendance also ask for `user.list`. Rooms are left out whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see as a whole. JSON and CSV are sent as they are read. XLSX is at most 500,000 cells and 16 MiB of text.",
+      "People and attendance also require `user.list`. Omits rooms whose chat (`chat.read`), questions (`question.moderate`) or polls (`poll.manage`) the caller may not see completely. JSON and CSV are streamed. XLSX is limited to 500,000 cells and 16 MiB of text.",
     tags: ["results"],
     params: ResultsParams,
     querystring: ResultsQuery,

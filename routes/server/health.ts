@@ -4,7 +4,7 @@ import { OneOf } from "../../schemas/values.js";
 
 const Health = Type.Object(
   { status: OneOf("ok", "stopping") },
-  { description: "Whether requests should be sent here." },
+  { description: "Whether the server accepts requests." },
 );
 
 const Ready = Type.Object({ status: OneOf("ready") }, { description: "The database answers." });
@@ -17,9 +17,9 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       config: { requires: "public" },
       schema: {
         operationId: "getHealth",
-        summary: "Whether requests should be sent here",
+        summary: "Whether the server accepts requests",
         description:
-          "It asks nothing of the database. While the server stops, it is a 503, and `status` is `stopping`.",
+          "Does not query the database. While the server is stopping, it is a 503, and `status` is `stopping`.",
         tags: ["server"],
         response: { 200: Health, 503: Health },
       },
@@ -39,8 +39,8 @@ const health: FastifyPluginAsyncTypebox = async (app) => {
       config: { requires: "public" },
       schema: {
         operationId: "getReadiness",
-        summary: "Whether the database answers, for load balancers",
-        description: "A 503 while the database does not answer.",
+        summary: "Whether the database responds, for load balancers",
+        description: "A 503 while the database does not respond.",
         tags: ["server"],
         response: { 200: Ready },
       },

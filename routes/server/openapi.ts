@@ -26,7 +26,7 @@ const openapi: FastifyPluginAsync<{ publicUrl: string | undefined }> = async (
         operationId: "getOpenapi",
         summary: "Get this document",
         description:
-          "With the routes of a program that embeds the server, if they have an `operationId`.",
+          "Includes the routes of a program that embeds the server, if they have an `operationId`.",
         tags: ["server"],
       },
     },

@@ -40,7 +40,7 @@ const listWorlds = endpoint(
   {
     operationId: "listWorlds",
     summary: "List the worlds of the server",
-    description: "For the operator of the server, by `ADMIN_TOKEN`.",
+    description: "For the operator of the server, with `ADMIN_TOKEN`.",
     tags: ["server"],
     querystring: PageQuery,
     response: { 200: ref(WorldList) },
@@ -79,7 +79,7 @@ const createWorld = endpoint(
     operationId: "createWorld",
     summary: "Create a world",
     description:
-      "The answer has the key of the world, and a link that opens its console: that of an invitation with the role `admin`, which does not end.",
+      "The response contains the world's key, and a link that opens its console: that of an invitation with the role `admin`, which never expires.",
     tags: ["server"],
     body: ref(WorldDraft),
     response: { 201: ref(NewWorld) },
@@ -116,8 +116,8 @@ function domainFor(id: string, address: string): string {
 const removeWorld = endpoint(
   {
     operationId: "deleteWorld",
-    summary: "Delete a world with all that it holds",
-    description: "This cannot be undone. A body, if there is one, is JSON and is ignored.",
+    summary: "Delete a world and everything in it",
+    description: "This cannot be undone. A request body is ignored, but must be JSON.",
     tags: ["server"],
     params: WorldParams,
     response: { 204: Type.Null({ description: "It is deleted." }) },

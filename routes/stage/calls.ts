@@ -47,7 +47,7 @@ const joinCall = endpoint(
     operationId: "joinCall",
     summary: "Get access to the call of a room, for one more device",
     description:
-      "For clients of your own. The user of the token's `uid` is made if there is none yet, and needs a display name. A body, if there is one, is JSON and is ignored. It fails with 400 `call.missing_uid` or `call.missing_profile`, 404 `call.unknown`, 409 `call.full`, and 503 `call.unavailable`.",
+      "For your own clients. The user with the token's `uid` is created if necessary, and needs a display name. A request body is ignored, but must be JSON. It fails with 400 `call.missing_uid` or `call.missing_profile`, 404 `call.unknown`, 409 `call.full`, and 503 `call.unavailable`.",
     tags: ["calls"],
     params: RoomParams,
     response: { 200: ref(JoinedCall) },
@@ -70,8 +70,8 @@ const joinCall = endpoint(
 const getCall = endpoint(
   {
     operationId: "getCall",
-    summary: "Get who is in the call of a room",
-    description: "A person with several devices is listed once, and screens are not.",
+    summary: "Get the people in a room's call",
+    description: "A person with several devices is listed once. Screens are not listed.",
     tags: ["calls"],
     params: RoomParams,
     response: { 200: ref(RoomCall) },
@@ -126,7 +126,7 @@ const endCall = endpoint(
   {
     operationId: "endCall",
     summary: "End the call of a room",
-    description: "Everyone leaves. A body, if there is one, is JSON and is ignored.",
+    description: "Everyone leaves. A request body is ignored, but must be JSON.",
     tags: ["calls"],
     params: RoomParams,
     response: { 204: Type.Null({ description: "It is over." }) },
@@ -140,8 +140,8 @@ const endCall = endpoint(
 const listCallEngines = endpoint(
   {
     operationId: "listCallEngines",
-    summary: "List the engines for calls that the server has",
-    description: "Rooms with the module of an engine that is not in it cannot hold calls.",
+    summary: "List the server's call engines",
+    description: "Rooms with the module of any other engine cannot hold calls.",
     tags: ["calls"],
     params: WorldParams,
     response: { 200: ref(CallEngineList) },

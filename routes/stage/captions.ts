@@ -66,7 +66,7 @@ const sendCaptions = endpoint(
     operationId: "sendCaptions",
     summary: "Send lines of captions to a room",
     description:
-      "One line, or a list, which is taken as a whole or not at all. The newest line that is not final replaces the one before in its language; final lines are kept. Refused, as no schema can say: a language tag or a time that does not exist, a time in the future, and a session of another room.",
+      "Accepts one line, or a list, which is stored completely or not at all. A line replaces the previous line in its language unless the previous line is final; final lines are kept. In addition to the schema, refuses invalid language tags and times, times in the future, and sessions in other rooms.",
     tags: ["captions"],
     params: RoomParams,
     body: ref(CaptionDrafts),
@@ -98,9 +98,9 @@ const BY_TIME: ListOrder<StoredCaption> = {
 const listCaptions = endpoint(
   {
     operationId: "listCaptions",
-    summary: "Get what was spoken in a room",
+    summary: "Get the transcript of a room",
     description:
-      "The final lines, by the time when they were spoken. `json`, the default, has pages; `vtt` (WebVTT) and `txt` have all lines at once, and take no page. Times of WebVTT count from the start of the session, or without `session_id` from the first line; a cue lasts until the next line in its language, at most 7 seconds.",
+      "The final lines, in the order in which they were spoken. `json`, the default, is paginated; `vtt` (WebVTT) and `txt` contain all lines, without pages. WebVTT times count from the start of the session or, without `session_id`, from the first line; a cue lasts until the next line in its language, for at most 7 seconds.",
     tags: ["captions"],
     params: RoomParams,
     querystring: CaptionsQuery,

@@ -35,7 +35,7 @@ export const announcementCommands = {
     example: { text: "Lunch is served.", state: "active" },
   }),
   "announcement.update": command({
-    summary: "Changes an announcement; its state only forward",
+    summary: "Changes an announcement; its state can only move forward",
     payload: Payload({ id: Id, ...fields, text: Type.Optional(fields.text) }),
     result: Result,
     errors: ["announcement.unknown"],

@@ -310,7 +310,7 @@ export const pollCommands = {
     payload: RoomName,
     result: Type.Array(ListedPoll, {
       description:
-        "The oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more. Their results have 1 MiB of words and texts at most, those of the newest polls first.",
+        "Oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more. Their results have 1 MiB of words and texts at most, those of the newest polls first.",
     }),
     errors: [...onRoom, "poll.inactive"],
     example: some.room,

@@ -97,7 +97,7 @@ export const questionCommands = {
     summary: "The newest questions: the visible ones and the caller's own, or all for moderators",
     payload: RoomName,
     result: Type.Array(ListedQuestion, {
-      description: "The oldest first; at most 1,000, with 1 MiB of text.",
+      description: "Oldest first; at most 1,000, with 1 MiB of text.",
     }),
     errors: onRoom,
     example: some.room,

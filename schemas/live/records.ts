@@ -81,7 +81,7 @@ export const recordCommands = {
     example: { number: 2, traits: ["attendee"], days: 7 },
   }),
   "world.auditlog.list": command({
-    summary: "The last 1,000 entries of the audit, the newest first",
+    summary: "The last 1,000 entries of the audit, newest first",
     payload: Nothing,
     result: Type.Object({ results: Type.Array(Audited) }, { additionalProperties: false }),
     errors: [],

@@ -54,7 +54,7 @@ export const SentReport = Type.Object(
         },
         { additionalProperties: false },
       ),
-      { description: "The oldest first; at most 100." },
+      { description: "Oldest first; at most 100." },
     ),
     count: Type.Integer({ minimum: 1, description: "How many people reported it." }),
     state: OneOf(...reportStates),

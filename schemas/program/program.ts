@@ -187,7 +187,7 @@ export const SessionDraft = Type.Object(
 );
 export type SessionDraft = Static<typeof SessionDraft>;
 
-const SameId = Text({ description: "Its present value, or nothing.", readOnly: true });
+const SameId = Text({ description: "Must equal the current value, if present.", readOnly: true });
 
 /** The changes to a session. */
 export const SessionChanges = Type.Partial(

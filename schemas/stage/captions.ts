@@ -34,7 +34,7 @@ export type Caption = Static<typeof Caption>;
 
 export const CaptionList = PageOf(Caption, {
   $id: "CaptionList",
-  description: "A page of the captions of a room, the oldest first.",
+  description: "A page of the captions of a room, oldest first.",
   example: {
     lang: "en",
     text: "Welcome to the hall.",
