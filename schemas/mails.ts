@@ -16,10 +16,10 @@ const errorOf = (what: string) =>
 export const MailReport = Type.Object(
   {
     state: OneOf(...states),
-    at: Type.String({ format: "date-time", description: "Of the last change." }),
+    at: Type.String({ format: "date-time", description: "The time of the last change." }),
     error: errorOf("Why it failed, or why it waits for another try; else null."),
   },
-  { $id: "MailReport", description: "What became of a mail." },
+  { $id: "MailReport", description: "The status of a mail." },
 );
 export type MailReport = Static<typeof MailReport>;
 
@@ -27,17 +27,21 @@ export type MailReport = Static<typeof MailReport>;
 export const MailSettings = Type.Object(
   {
     subject: Type.Optional(
-      Text({ ...mailSubject, description: "Of invitations. By default, the server's own." }),
+      Text({
+        ...mailSubject,
+        description: "The subject of invitations. Defaults to the server's.",
+      }),
     ),
     text: Type.Optional(
       Text({
         ...mailText,
-        description: "The sentence before the dates. By default, the server's.",
+        description: "The text before the dates. Defaults to the server's.",
       }),
     ),
     reminders: Type.Optional(
       Type.Boolean({
-        description: "Whether invited people get a mail a day and an hour before the event.",
+        description:
+          "Whether invited people receive a reminder a day and an hour before the event.",
       }),
     ),
   },
@@ -50,21 +54,21 @@ export const MailSettings = Type.Object(
 );
 
 const wording = {
-  subject: Type.Optional(Text({ ...mailSubject, description: "Instead of the event's subject." })),
-  text: Type.Optional(Text({ ...mailText, description: "Instead of the event's sentence." })),
+  subject: Type.Optional(Text({ ...mailSubject, description: "Replaces the event's subject." })),
+  text: Type.Optional(Text({ ...mailText, description: "Replaces the event's text." })),
   act: Type.Optional(
     Text({
       minLength: 1,
       maxLength: 100,
       description:
-        "A name for this act. A second request with the same name sends nothing twice, so a client can repeat it.",
+        "A name for this request. Mails are sent only once per name, so a client can safely repeat the request.",
     }),
   ),
 };
 
 export const InvitationMail = Type.Object(wording, {
   $id: "InvitationMail",
-  description: "How to word an invitation.",
+  description: "The texts of an invitation.",
   additionalProperties: false,
   examples: [{ text: "We look forward to your talk." }],
 });
@@ -87,14 +91,14 @@ export const InvitationMails = Type.Object(
         },
         {
           additionalProperties: false,
-          description: "Sends all invitations that the list with these parameters would show.",
+          description: "Sends all invitations that a list with these parameters would contain.",
         },
       ),
     ),
   },
   {
     $id: "InvitationMails",
-    description: "Which invitations to send, and how to word them: `ids` or `filter`.",
+    description: "The invitations to send, by `ids` or `filter`, and their texts.",
     additionalProperties: false,
     examples: [{ filter: { role: "speaker", unsent: true } }],
   },
@@ -102,15 +106,15 @@ export const InvitationMails = Type.Object(
 
 export const QueuedMails = Type.Object(
   {
-    queued: Type.Integer({ description: "The number of mails that now wait." }),
+    queued: Type.Integer({ description: "The number of mails that were queued." }),
     skipped: Type.Integer({
       description:
-        "The number of invitations without an address, that have ended, or whose people want no more mails.",
+        "The number of invitations that were skipped: without an address, ended, or unsubscribed.",
     }),
   },
   {
     $id: "QueuedMails",
-    description: "What was queued.",
+    description: "The result of queueing.",
     examples: [{ queued: 12, skipped: 1 }],
   },
 );
@@ -131,7 +135,7 @@ export const MailStatus = Type.Object(
   },
   {
     $id: "MailStatus",
-    description: "What the server can do about mails, and the event's queue.",
+    description: "The server's mail settings, and the event's mail queue.",
     examples: [
       { enabled: true, from: "events@example.org", per_minute: 60, waiting: 3, failed: 0 },
     ],
@@ -142,7 +146,7 @@ export const TestMail = Type.Object(
   { to: Text(emailAddress) },
   {
     $id: "TestMail",
-    description: "Where a test mail goes.",
+    description: "The recipient of a test mail.",
     additionalProperties: false,
     examples: [{ to: "ada@example.org" }],
   },
@@ -156,7 +160,7 @@ export const LinkRequest = Type.Object(
   },
   {
     $id: "LinkRequest",
-    description: "Where to send a link to somebody who lost theirs.",
+    description: "Where to send a new link.",
     additionalProperties: false,
     examples: [{ email: "ada@example.org" }],
   },
@@ -176,7 +180,7 @@ export const LoginCode = Type.Object(
   { code: Text({ minLength: 1, maxLength: 200, description: "From the link." }) },
   {
     $id: "LoginCode",
-    description: "The code in a link by e-mail.",
+    description: "The code in an e-mailed link.",
     additionalProperties: false,
     examples: [{ code: "FqJ0tJ0wDk8m3uQvW1sQ8x1o7Xl7b5i1v2h3g4f5d6s" }],
   },
@@ -189,7 +193,7 @@ export const MailedLogin = Type.Object(
   },
   {
     $id: "MailedLogin",
-    description: "The token that a link by e-mail gives.",
+    description: "The token for an e-mailed link.",
     examples: [
       { token: "eyJ…", url: "https://foyer.example.org/w/demo/#token=eyJhbGciOiJIUzI1NiJ9.e30.x" },
     ],

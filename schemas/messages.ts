@@ -55,7 +55,7 @@ export const MessageList = Type.Object(
   {
     results: Type.Array(TypedEvent),
     users: Type.Record(Type.String(), PublicUser, {
-      description: "The senders, and the users who are mentioned or reacted.",
+      description: "The senders, and the users who were mentioned or reacted.",
     }),
   },
   {
@@ -72,7 +72,7 @@ export const MessagesQuery = Type.Object({
     Type.Integer({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
-      description: "Only events after this id, the oldest of them. Not with `before`.",
+      description: "The oldest events after this id. Cannot be combined with `before`.",
     }),
   ),
   before: Type.Optional(
@@ -80,7 +80,7 @@ export const MessagesQuery = Type.Object({
       minimum: 0,
       maximum: Number.MAX_SAFE_INTEGER,
       description:
-        "Only events before this id, the newest of them. Not with `after`. Without `after` and `before`, the newest of all.",
+        "The newest events before this id. Cannot be combined with `after`. Without either, the newest events.",
     }),
   ),
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: 100 })),
@@ -142,7 +142,7 @@ export const MessageDraft = Type.Object(
   },
   {
     $id: "MessageDraft",
-    description: "What a new message is made of, as in `chat.send`.",
+    description: "A new message, as in `chat.send`.",
     additionalProperties: false,
     examples: [{ content: { type: "text", body: "Hello!" } }],
   },

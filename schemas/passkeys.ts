@@ -34,13 +34,13 @@ const Credential = Type.Object(
   },
   {
     additionalProperties: true,
-    description: "The JSON of a `PublicKeyCredential`, as the browser made it.",
+    description: "The JSON of a `PublicKeyCredential`, as created by the browser.",
   },
 );
 
 const state = Text({
   maxLength: MAX_STATE,
-  description: "The `state` that came with the options. It counts once, within 5 minutes.",
+  description: "The `state` that came with the options. It is valid once, for 5 minutes.",
 });
 
 /** The start of a ceremony: the options that a page passes to the browser. */
@@ -53,7 +53,9 @@ export const PasskeyOptions = Type.Object(
         description: "The `publicKey` of the browser's call, as JSON.",
       },
     ),
-    state: Type.String({ description: "To send back with the response. It expires in 5 minutes." }),
+    state: Type.String({
+      description: "Send this back with the response. It expires in 5 minutes.",
+    }),
   },
   { $id: "PasskeyOptions", description: "What a browser needs to add or to use a passkey." },
 );
@@ -63,7 +65,11 @@ export const PasskeyDraft = Type.Object(
   {
     state,
     name: Type.Optional(
-      Text({ minLength: 1, maxLength: MAX_NAME, description: "By what the person recognizes it." }),
+      Text({
+        minLength: 1,
+        maxLength: MAX_NAME,
+        description: "A name by which the person recognizes it.",
+      }),
     ),
     response: Credential,
   },
@@ -84,7 +90,7 @@ export const PasskeyLogin = Type.Object(
 export const PasskeySession = Type.Object(
   {
     token: Type.Optional(Type.String({ description: "A token of the person." })),
-    client_id: Type.Optional(Type.String({ description: "Of a guest, who has no token." })),
+    client_id: Type.Optional(Type.String({ description: "Set for a guest, who has no token." })),
   },
   {
     $id: "PasskeySession",
@@ -97,7 +103,7 @@ export const PasskeySession = Type.Object(
 export const Passkey = Type.Object(
   {
     id: Type.String({ description: "The id of the credential, in base64url." }),
-    name: Type.String({ description: "By what the person recognizes it." }),
+    name: Type.String({ description: "A name by which the person recognizes it." }),
     host: Type.String({ description: "The host whose pages may use it." }),
     created_at: Type.String({ format: "date-time" }),
     used_at: Type.Unsafe<string | null>({
@@ -106,7 +112,7 @@ export const Passkey = Type.Object(
       description: "The last sign-in with it.",
     }),
   },
-  { $id: "Passkey", description: "A key in a person's device, by which the person signs in." },
+  { $id: "Passkey", description: "A key on a person's device, with which the person signs in." },
 );
 export type Passkey = Static<typeof Passkey>;
 
@@ -138,13 +144,13 @@ export const Ways = Type.Object(
   },
   {
     $id: "Ways",
-    description: "How the caller can come back without the current session.",
+    description: "How the caller can sign in again without the current session.",
     examples: [{ passkeys: 1, email: true, mail: true, recovery: false, invitation: null }],
   },
 );
 
 /** A recovery link, which is shown once. */
 export const RecoveryLink = Type.Object(
-  { url: Type.String({ format: "uri", description: "A link that signs its reader in." }) },
-  { $id: "RecoveryLink", description: "A link to print or to save. The server keeps no copy." },
+  { url: Type.String({ format: "uri", description: "A link that signs in whoever opens it." }) },
+  { $id: "RecoveryLink", description: "A link to print or save. The server keeps no copy." },
 );

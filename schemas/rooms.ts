@@ -41,7 +41,7 @@ const optionalFields = {
 /** The domain in a request. Null means that the room has no domain of its own. */
 const ownDomain = TextOrNull({
   ...domain,
-  description: "The room's own domain. With null it has none, and shows the world's.",
+  description: "The room's own domain. With null, the room has the world's domain.",
 });
 
 /** Checks the modules of a room that already matches the room schema. */
@@ -81,7 +81,7 @@ export const RoomDraft = Type.Object(
   {
     ...checkModules,
     $id: "RoomDraft",
-    description: "What a new room is made of. Unknown fields are refused.",
+    description: "The fields of a new room. Unknown fields are refused.",
     additionalProperties: false,
     examples: [roomDraftExample],
   },
@@ -99,7 +99,7 @@ const settings = {
   }),
   schedule_data: Type.Unsafe<Record<string, unknown> | null>({
     ...AnyObjectOrNull,
-    description: "What the room shows at present, at most 16 KiB of JSON; null for nothing.",
+    description: "What the room currently shows, at most 16 KiB of JSON; null for nothing.",
   }),
 };
 
@@ -116,7 +116,7 @@ export const RoomChanges = Type.Partial(
     ...checkModules,
     $id: "RoomChanges",
     description:
-      "The fields of a room to replace. Unknown fields are refused. `picture`, `force_join` and `schedule_data` are not in the answer; the websocket command `room.config.get` has them.",
+      "The fields of a room to replace. Unknown fields are refused. `picture`, `force_join` and `schedule_data` are not in the response; the websocket command `room.config.get` returns them.",
     additionalProperties: false,
     examples: [{ name: "Hallway" }],
   },
@@ -128,7 +128,7 @@ export const RoomCopy = Type.Object(
   { name: Title },
   {
     $id: "RoomCopy",
-    description: "What a copy of a room is called.",
+    description: "The name of the copy.",
     additionalProperties: false,
     examples: [{ name: "Second stage" }],
   },
@@ -150,7 +150,9 @@ export const RoomsQuery = Type.Object({
   ...PageQuery.properties,
   ordering: Type.Optional(OneOf(...orderings)),
   type: Type.Optional(Text({ description: "Rooms with a module of this type." })),
-  search: Type.Optional(Text({ description: "Rooms whose name or description holds this." })),
+  search: Type.Optional(
+    Text({ description: "Rooms whose name or description contains this text." }),
+  ),
 });
 
 /** A page of the rooms that the caller may see. */

@@ -14,7 +14,7 @@ export const Rule = List(
   {
     $id: "Rule",
     description:
-      "Holds when every entry holds. An entry is a trait, or a list of traits of which one is enough.",
+      "Satisfied when every entry is. An entry is a trait, or a list of traits of which one is enough.",
     examples: [["admin", "api"], [["admin", "moderator"]], []],
   },
 );
@@ -27,7 +27,7 @@ export const PermissionConfig = Type.Record(
   {
     $id: "PermissionConfig",
     description:
-      "Rules by permission key. Keys are open-ended. A key that neither room nor world has denies, except the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read, poll.vote and program.read), which then let in everybody.",
+      "Rules by permission key. Other keys are allowed. A key without a rule in the room or the world denies access, except for the participation keys (world.view, room.view, file.upload, chat.read, chat.join, chat.send, chat.direct, question.read, question.ask, question.vote, poll.read, poll.vote and program.read), which are then open to everybody.",
     additionalProperties: false,
     maxProperties: 200,
     // Repeats the pattern above for readers of the OpenAPI document.
@@ -44,7 +44,7 @@ export const Role = Type.Object(
   {
     trait: TextOrNull({
       ...trait,
-      description: "What rules ask for; null for guests, who need no trait.",
+      description: "The trait that rules require; null for guests, who need no trait.",
     }),
     title: Text({ minLength: 1, maxLength: 100 }),
     description: Type.Optional(Text({ maxLength: 1000 })),

@@ -24,7 +24,7 @@ export const SetupDraft = Type.Object(
   },
   {
     $id: "SetupDraft",
-    description: "The first event of a server. `starts_at` and `ends_at` come together.",
+    description: "The first event of a server. `starts_at` and `ends_at` must be given together.",
     additionalProperties: false,
     examples: [{ title: "Summit", name: "Ada", template: "conference" }],
   },
@@ -37,10 +37,10 @@ const link = (description: string) => Type.String({ format: "uri", description }
 export const SetUp = Type.Object(
   {
     id: WorldId,
-    token: Type.String({ description: "Of the organizer, for 30 days." }),
+    token: Type.String({ description: "The organizer's token, valid for 30 days." }),
     links: Type.Object({
       console: link("Signs the organizer in."),
-      event: link("The event, as everybody opens it."),
+      event: link("The event's public URL."),
     }),
   },
   { $id: "SetUp", description: "The event that was set up." },
@@ -70,7 +70,7 @@ export const WorldDraft = Type.Object(
   {
     $id: "WorldDraft",
     description:
-      "What a new world is made of. By default its domain is the id in front of the host of the server, and it has no rooms; a template gives it some. Unknown fields are refused.",
+      "The fields of a new world. By default, its domain is the id prepended to the server's host, and it has no rooms unless a template is given. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ id: "summit", title: "Summit 2027", template: "conference" }],
   },
@@ -83,8 +83,8 @@ export const NewWorld = Type.Object(
     ...World.properties,
     key: ref(WorldKey),
     links: Type.Object({
-      console: Type.String({ format: "uri", description: "Signs its reader in as a host." }),
-      event: Type.String({ format: "uri", description: "The event, as everybody opens it." }),
+      console: Type.String({ format: "uri", description: "Signs in whoever opens it as a host." }),
+      event: Type.String({ format: "uri", description: "The event's public URL." }),
     }),
   },
   {

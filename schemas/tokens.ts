@@ -12,14 +12,15 @@ export const TokenDraft = Type.Object(
       Text({
         ...uid,
         minLength: 1,
-        description: "The user that it is for. Without it, a link is for a new user.",
+        description:
+          "The user for whom the token is signed. Without it, the link is for a new user.",
       }),
     ),
     name: Type.Optional(
       Text({
         minLength: 1,
         maxLength: 300,
-        description: "The display name that a new user begins with.",
+        description: "The initial display name of a new user.",
       }),
     ),
     traits: List(Text(trait), 100),
@@ -35,14 +36,14 @@ export const TokenDraft = Type.Object(
         ],
         {
           [Expected]: "a number of seconds up to ten years, or a time such as 90s, 30m, 12h or 30d",
-          description: "How long it is valid: in seconds, or such as 12h.",
+          description: "The lifetime: in seconds, or a string such as 12h.",
         },
       ),
     ),
     page: Type.Optional(
       TextOrNull({
         enum: ["event", "console", null],
-        description: "The page that `url` opens, by default the event; null for no `url`.",
+        description: "The page that `url` opens; defaults to the event. Null omits `url`.",
       }),
     ),
   },
@@ -62,7 +63,7 @@ export const Token = Type.Object(
     url: Type.Unsafe<string | null>({
       type: ["string", "null"],
       format: "uri",
-      description: "A link that signs its reader in.",
+      description: "A link that signs in whoever opens it.",
     }),
   },
   { $id: "Token", description: "A signed token, and a link with it." },

@@ -30,15 +30,15 @@ export const User = Type.Object(
     token_id: orNull<string>("string", { description: "The uid of its tokens; null for a guest." }),
     profile: orNull<Record<string, unknown>>("object", {
       additionalProperties: true,
-      description: "As in its first token, or as changed since.",
+      description: "As in the user's first token, or as changed since then.",
     }),
-    traits: Type.Array(Type.String(), { description: "As in its last token." }),
+    traits: Type.Array(Type.String(), { description: "As in the user's last token." }),
     last_seen: Type.String({
       format: "date-time",
-      description: "When it last logged in or uploaded.",
+      description: "The time of the last login or upload.",
     }),
     passkeys: Type.Optional(
-      Type.Integer({ minimum: 0, description: "How many passkeys it has; in lists only." }),
+      Type.Integer({ minimum: 0, description: "The number of passkeys; only in lists." }),
     ),
   },
   { $id: "User", description: "A person who logged in or uploaded." },
@@ -59,7 +59,7 @@ const decision = {
     Type.Unsafe<1 | 24>(
       Type.Union([Type.Literal(1), Type.Literal(24)], {
         description:
-          "For how many hours a ban also keeps out new guests from the person's last network. Only with `banned`.",
+          "The number of hours for which a ban also keeps out new guests from the person's last network. Only with `banned`.",
         [Expected]: "1 or 24",
       }),
     ),
@@ -70,7 +70,7 @@ const decision = {
 export const UserChanges = Type.Object(decision, {
   $id: "UserChanges",
   description:
-    "What a moderator decides about a user: `none` reactivates, and admits a guest who waits. Unknown fields are refused.",
+    "A moderator's decision about a user: `none` reactivates the user, or admits a waiting guest. Unknown fields are refused.",
   additionalProperties: false,
   examples: [{ moderation_state: "silenced" }],
 });
@@ -89,7 +89,7 @@ export const NamedUserChanges = Type.Object(
   {
     $id: "NamedUserChanges",
     description:
-      "What a moderator decides about the person with a `uid`. Unknown fields are refused.",
+      "A moderator's decision about the person with a `uid`. Unknown fields are refused.",
     additionalProperties: false,
     examples: [{ token_id: "order-2000", moderation_state: "banned" }],
   },
@@ -108,7 +108,7 @@ export const ModeratedUser = Type.Object(
   {
     $id: "ModeratedUser",
     description:
-      "A user, with the decision of moderators. A banned user who is silenced stays banned.",
+      "A user, with the moderators' decision. A banned user who is silenced stays banned.",
   },
 );
 
@@ -128,7 +128,7 @@ export const UsersQuery = Type.Object({
   client_id: Type.Optional(
     Text({
       description:
-        "Only the guest with this client ID. It is a credential, so no answer contains it.",
+        "Only the guest with this client ID. It is a credential, so no response contains it.",
     }),
   ),
 });

@@ -201,7 +201,7 @@ const call = Type.String({ description: "The id of the call." });
 
 export const callPushes = {
   "call.changed": {
-    summary: "Who is in the call of a room changed; at most once a second",
+    summary: "The people in a room's call changed; sent at most once a second",
     data: Type.Object(
       { room, people: People, speakers: Speakers, started: Started },
       { additionalProperties: false },

@@ -22,16 +22,17 @@ export const CaptionDraft = Type.Object(
     lang: Language,
     text: Text({ ...visible, maxLength: CAPTION.text }),
     final: Type.Boolean({
-      description: "Whether the line is kept. Another line replaces one that is not final.",
+      description:
+        "Whether the line is kept. A line that is not final is replaced by the next one.",
     }),
     at: Type.Optional(
-      Text({ ...time, description: "When it was spoken; by default, when it arrives." }),
+      Text({ ...time, description: "When the line was spoken; defaults to the time of arrival." }),
     ),
     session_id: Type.Optional(
       Text({
         format: "uuid",
         maxLength: 100,
-        description: "The session in which it is spoken; by default, the one that is on.",
+        description: "The session in which the line was spoken; defaults to the current session.",
       }),
     ),
   },
@@ -105,7 +106,8 @@ const Languages = Type.Array(Type.String(), {
 
 export const captionCommands = {
   "room.captions": command({
-    summary: "Subscribes to the captions of a room in a language, instead of an earlier one",
+    summary:
+      "Subscribes to a room's captions in one language, replacing any earlier subscription to the room",
     payload: Payload(
       {
         ...roomName,
@@ -124,14 +126,17 @@ export const captionCommands = {
     example: { ...some.room, lang: "en" },
   }),
   "room.captions.list": command({
-    summary: "The final lines of a room in a language, by the time when they were spoken",
+    summary: "A room's final lines in one language, in the order in which they were spoken",
     payload: Payload(
       {
         ...roomName,
         lang: Type.Optional(Language),
         session_id: Type.Optional(Text({ maxLength: 100 })),
         after: Type.Optional(
-          Text({ pattern: "^[0-9]{1,15}-[0-9]{1,15}$", description: "`next` of another answer." }),
+          Text({
+            pattern: "^[0-9]{1,15}-[0-9]{1,15}$",
+            description: "`next` from a previous response.",
+          }),
         ),
       },
       { [AlsoCheck]: askedFaults },
@@ -181,14 +186,14 @@ export const captionCommands = {
 export const captionPushes = {
   "room.caption": {
     summary:
-      "A line of captions in the language to which the connection subscribes. It replaces one before it that is not final",
+      "A line of captions in the language to which the connection subscribes. It replaces the previous line unless that line is final",
     data: Type.Object(
       { room: Type.String(), lang: Type.String(), text: Type.String(), final: Type.Boolean() },
       { additionalProperties: false },
     ),
   },
   "room.caption_languages": {
-    summary: "The languages that are spoken in a room; for everyone in it",
+    summary: "The languages that are spoken in a room; sent to everyone in it",
     data: Type.Object(
       { room: Type.String(), languages: Languages },
       { additionalProperties: false },

@@ -47,7 +47,7 @@ const eventFields = {
   content: Type.Unsafe<Record<string, unknown>>({
     ...AnyObject,
     description:
-      "Of a message: type (text, files, call or deleted), body, files, and what else was sent of reply_to, local_id, client, timestamp and preview_card. Of a member event: membership (join or leave) and user.",
+      "For a message: type (text, files, call or deleted), body, files, and any of reply_to, local_id, client, timestamp and preview_card that were sent. For a member event: membership (join or leave) and user.",
   }),
   edited: Type.Unsafe<string | null>(Type.Union([Text({ format: "date-time" }), Type.Null()])),
   replaces: Type.Unsafe<number | null>(
@@ -61,8 +61,7 @@ const eventFields = {
 };
 
 const users = Type.Record(Type.String(), PublicUser, {
-  description:
-    "By id: the users of the event or of the page that this connection does not know yet.",
+  description: "The users in the event or page that this connection does not know yet, by id.",
 });
 
 /** An event in a channel. */
@@ -84,9 +83,9 @@ export const SentChannel = Type.Object(
     id: Type.String(),
     unread_pointer: Type.Integer({
       minimum: 0,
-      description: "The id of the last event that is no member event, or 0.",
+      description: "The id of the last event that is not a member event, or 0.",
     }),
-    members: Type.Optional(Type.Array(PublicUser, { description: "Of a direct channel." })),
+    members: Type.Optional(Type.Array(PublicUser, { description: "Only for a direct channel." })),
   },
   { additionalProperties: false },
 );
@@ -96,7 +95,7 @@ const stateFields = {
   state: Type.Null(),
   next_event_id: Type.Integer({
     minimum: 1,
-    description: "Fetch the events before it; later ones are pushed.",
+    description: "Fetch the events before this id; later events are pushed.",
   }),
   unread_pointer: Type.Integer({ minimum: 0 }),
   members: Type.Array(PublicUser, {
@@ -111,7 +110,7 @@ export const ChannelState = Type.Object(
     ...stateFields,
     events: Type.Optional(
       Type.Array(TypedEvent, {
-        description: "With after: what came after it, at most 1,000 events.",
+        description: "With `after`: the events after it, at most 1,000.",
       }),
     ),
     users: Type.Optional(users),
@@ -141,14 +140,14 @@ const Count = Type.Unsafe<number | string>(
 
 export const chatCommands = {
   "chat.subscribe": command({
-    summary: "Gets the events of a channel from now on, or from after an event",
+    summary: "Subscribes to a channel's events, from now on or starting after an event",
     payload: Payload({ channel, after: Type.Optional(EventId) }),
     result: ChannelState,
     errors: [...onChannel, "protocol.denied", "server.too_large"],
     example: { ...some.channel, after: 1204 },
   }),
   "chat.unsubscribe": command({
-    summary: "Gets no more events of a channel",
+    summary: "Unsubscribes from a channel's events",
     payload: ChannelName,
     result: Empty,
     errors: [...onChannel, "protocol.denied"],
@@ -182,7 +181,7 @@ export const chatCommands = {
         held: Type.Optional(
           Type.Unsafe<HeldMessage>({
             ...HeldMessage,
-            description: "Instead of the event: the message waits for a moderator.",
+            description: "Set instead of `event` if the message waits for a moderator.",
           }),
         ),
       },
@@ -220,13 +219,13 @@ export const chatCommands = {
     example: { ...some.channel, count: 25, before_id: 1205 },
   }),
   "chat.search": command({
-    summary: "The messages of a channel with some words, newest first",
+    summary: "A channel's messages that contain the given words, newest first",
     payload: Payload({
       channel,
       query: Text({
         minLength: 2,
         maxLength: 100,
-        description: "Each of its words begins a word of the message.",
+        description: "Each of its words must match the beginning of a word in the message.",
       }),
       before: Type.Optional(EventId),
     }),
@@ -234,7 +233,7 @@ export const chatCommands = {
       {
         results: Type.Array(TypedEvent, { maxItems: 20 }),
         users,
-        more: Type.Boolean({ description: "Whether there are more before the last one." }),
+        more: Type.Boolean({ description: "Whether there are more before the last one listed." }),
       },
       { additionalProperties: false },
     ),
@@ -260,7 +259,7 @@ export const chatCommands = {
     example: { ...some.channel, event: 1204, reaction: "👍" },
   }),
   "chat.mark_read": command({
-    summary: "Notes that the caller has read a channel up to an event",
+    summary: "Marks a channel as read up to an event",
     payload: Payload({
       channel,
       id: Type.Optional(Type.Unknown({ description: "The id of an event, not 0." })),
@@ -270,7 +269,7 @@ export const chatCommands = {
     example: { ...some.channel, id: 1204 },
   }),
   "chat.direct.create": command({
-    summary: "Finds or creates the direct channel of some users and the caller",
+    summary: "Finds or creates the caller's direct channel with the given users",
     payload: Payload({ users: List(Id, 100), hide: Type.Optional(Type.Boolean()) }),
     result: Type.Object({ id: Type.String(), ...stateFields }, { additionalProperties: false }),
     errors: ["chat.denied"],
@@ -282,17 +281,17 @@ const pointers = Type.Record(Type.String(), Type.Integer({ minimum: 0 }));
 
 export const chatPushes = {
   "chat.event": {
-    summary: "A new event of a channel that the connection subscribed to",
+    summary: "A new event in a channel to which the connection subscribes",
     data: PushedEvent,
   },
   "chat.event.reaction": { summary: "The reactions to an event changed", data: PushedEvent },
   "chat.channels": {
-    summary: "All channels of the user that are not volatile and not hidden",
+    summary: "All of the user's channels that are neither volatile nor hidden",
     data: Type.Object({ channels: Type.Array(SentChannel) }, { additionalProperties: false }),
   },
   "chat.read_pointers": { summary: "How far the user has read each channel", data: pointers },
   "chat.unread_pointers": {
-    summary: "There is something new in channels of the user",
+    summary: "The user's channels have new events",
     data: pointers,
   },
   "chat.notification_counts": {
@@ -300,11 +299,11 @@ export const chatPushes = {
     data: pointers,
   },
   "chat.notification": {
-    summary: "The user was mentioned, or got a direct message",
+    summary: "The user was mentioned, or received a direct message",
     data: Type.Object({ event: TypedEvent, sender: PublicUser }, { additionalProperties: false }),
   },
   "chat.mention_warning": {
-    summary: "Some users who were mentioned do not learn of it",
+    summary: "Some mentioned users will not be notified",
     data: Type.Object(
       { channel: Type.String(), event_id: eventId, missed_users: Type.Array(PublicUser) },
       { additionalProperties: false },

@@ -7,7 +7,7 @@ import { AnyObject, command, Empty, Id, Payload, some } from "./values.js";
 
 const heldId = Text({
   format: "uuid",
-  description: "An id of its own, which only the commands for held messages know.",
+  description: "An id that only the commands for held messages accept.",
 });
 
 /** A message that waits until a moderator approves it. */
@@ -23,7 +23,7 @@ export const HeldMessage = Type.Object(
     }),
     replaces: Type.Unsafe<number | null>(
       Type.Union([Type.Integer({ minimum: 1 }), Type.Null()], {
-        description: "Of an edit: the message whose content it will replace.",
+        description: "For an edit: the message whose content it will replace.",
       }),
     ),
   },
@@ -37,7 +37,7 @@ const errors = [...onChannel, "protocol.denied", "chat.unknown_event"] as const;
 /** Commands for messages that wait for a moderator. They require a room with a chat. */
 export const heldCommands = {
   "chat.held.list": command({
-    summary: "The messages that wait, the longest waiting first: all for moderators, or the own",
+    summary: "The held messages, longest waiting first: all for moderators, or the user's own",
     payload: Payload({ channel }),
     result: Type.Object(
       {
@@ -51,14 +51,14 @@ export const heldCommands = {
     example: some.channel,
   }),
   "chat.approve": command({
-    summary: "Sends a message that waits, now and with a new id",
+    summary: "Approves a held message: sends it now, with a new id",
     payload: Payload({ channel, event: Id }),
     result: Type.Object({ id: Type.Integer({ minimum: 1 }) }, { additionalProperties: false }),
     errors,
     example: { ...some.channel, event: "4a4f0f0e-53a2-4d0e-9f57-1f0a6a3f9f12" },
   }),
   "chat.reject": command({
-    summary: "Erases a message that waits, and tells its author",
+    summary: "Rejects a held message: erases it, and notifies its author",
     payload: Payload({
       channel,
       event: Id,
@@ -76,22 +76,22 @@ export const heldCommands = {
 
 export const heldPushes = {
   "chat.held": {
-    summary: "A message waits: for its author and the moderators of its room",
+    summary: "A message is held; sent to its author and the moderators of its room",
     data: Type.Object(
       { channel: Type.String(), event: HeldMessage, user: PublicUser },
       { additionalProperties: false },
     ),
   },
   "chat.held.gone": {
-    summary: "A message waits no more: for its author and the moderators of its room",
+    summary: "A message is no longer held; sent to its author and the moderators of its room",
     data: Type.Object(
       {
         channel: Type.String(),
         event: heldId,
         state: OneOf("approved", "rejected"),
-        reason: Type.Optional(Type.String({ description: "What the moderator wrote." })),
+        reason: Type.Optional(Type.String({ description: "The moderator's reason." })),
         id: Type.Optional(
-          Type.Integer({ minimum: 1, description: "The event that an approved message became." }),
+          Type.Integer({ minimum: 1, description: "The event created from an approved message." }),
         ),
       },
       { additionalProperties: false },

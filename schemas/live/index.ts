@@ -50,7 +50,10 @@ export const Authenticated = Type.Object(
     limits: Type.Optional(
       Type.Object(
         { messages_per_second: Type.Number(), messages_at_once: Type.Number() },
-        { description: "How many messages a user may send, for clients that asked for changes." },
+        {
+          description:
+            "How many messages a user may send; only for clients that requested changes.",
+        },
       ),
     ),
   },
@@ -81,9 +84,9 @@ export const commands = {
 
 /** The schemas of all pushes, by name. */
 export const pushes = {
-  authenticated: { summary: "The answer to authenticate", data: Authenticated },
+  authenticated: { summary: "The response to authenticate", data: Authenticated },
   "connection.reload": {
-    summary: "Load everything again; the server closes the connection",
+    summary: "Reload everything; the server closes the connection",
     data: Type.Object({}, { additionalProperties: false }),
   },
   ...userPushes,

@@ -32,7 +32,7 @@ const State = OneOf("draft", "open", "closed", "archived");
 const PollType = OneOf(...POLL_KINDS);
 
 const Count = Type.Integer({ minimum: 0 });
-const people = Type.Integer({ minimum: 0, description: "How many people take part." });
+const people = Type.Integer({ minimum: 0, description: "The number of participants." });
 const more = Type.Optional(Type.Boolean({ description: "Whether there are others." }));
 const hidden = Type.Optional(
   Type.Boolean({ description: "Whether a manager hid it; sent to managers only." }),
@@ -50,7 +50,7 @@ export const Summary = Type.Unsafe<PollSummary>(
               { text: Type.String(), count: Count, hidden },
               { additionalProperties: false },
             ),
-            { description: "The 100 most frequent ones, by spelling without case and accents." },
+            { description: "The 100 most frequent words, compared ignoring case and accents." },
           ),
           more,
         },
@@ -97,7 +97,7 @@ export const Summary = Type.Unsafe<PollSummary>(
         {
           people,
           scores: Type.Record(Type.String(), Count, {
-            description: "The points by the id of the option.",
+            description: "The points by option id.",
           }),
         },
         { additionalProperties: false },
@@ -116,14 +116,14 @@ const settings = {
     Type.Integer({ description: "The most characters of a word (1 to 40) or text (1 to 500)." }),
   ),
   hold: Type.Optional(
-    Type.Boolean({ description: "Whether a manager decides about each text before it shows." }),
+    Type.Boolean({ description: "Whether a manager must approve each text before it is shown." }),
   ),
   min: Type.Optional(Type.Integer({ description: "The lowest value of a scale: 0 or 1." })),
   max: Type.Optional(Type.Integer({ description: "The highest value of a scale: 2 to 10." })),
   min_label: Type.Optional(Text({ maxLength: MAX_LABEL })),
   max_label: Type.Optional(Text({ maxLength: MAX_LABEL })),
   seconds: Type.Optional(
-    Type.Integer({ description: "How long a quiz is open: 5 to 300, or without an end." }),
+    Type.Integer({ description: "How long a quiz stays open: 5 to 300, or null for no limit." }),
   ),
 };
 
@@ -134,7 +134,7 @@ const orNull = (schema: TSchema): TSchema =>
 
 const Settings = Type.Unsafe<SentSettings>(
   Payload(Object.fromEntries(Object.entries(settings).map(([name, it]) => [name, orNull(it)])), {
-    description: "The settings of the kind of poll. Null stands for the default.",
+    description: "The settings of the kind of poll. Null means the default.",
   }),
 );
 
@@ -152,10 +152,8 @@ const fields = {
       description: "Sent to clients that logged in with `poll_kinds`.",
     }),
   ),
-  ends_at: Type.Optional(
-    Text({ format: "date-time", description: "When a quiz ends that has opened." }),
-  ),
-  is_pinned: Type.Boolean({ description: "At most one of a room is." }),
+  ends_at: Type.Optional(Text({ format: "date-time", description: "When an open quiz ends." })),
+  is_pinned: Type.Boolean({ description: "At most one per room is pinned." }),
   options: Type.Array(
     Type.Object(
       {
@@ -164,7 +162,8 @@ const fields = {
         order: Type.Integer(),
         correct: Type.Optional(
           Type.Boolean({
-            description: "Of a quiz: for managers, and for everybody once the poll is closed.",
+            description:
+              "Only in a quiz: sent to managers, and to everybody once the poll is closed.",
           }),
         ),
       },
@@ -178,7 +177,7 @@ const fields = {
         [Summary, Type.Record(Type.String(), Count), Type.Array(Type.Never(), { maxItems: 0 })],
         {
           description:
-            "The votes by the id of the option, an empty list without options, or a summary of words, texts, values or ranks. Left out for users who may not see them.",
+            "The votes by option id, an empty list if there are no options, or a summary of words, texts, values or ranks. Omitted for users who may not see them.",
         },
       ),
     ),
@@ -208,7 +207,7 @@ export type ListedPoll = Static<typeof ListedPoll>;
 const content = Text(visible);
 const order = Type.Optional(Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 }));
 
-const correct = Type.Optional(Type.Boolean({ description: "Of the options of a quiz." }));
+const correct = Type.Optional(Type.Boolean({ description: "Only for the options of a quiz." }));
 
 const Result = Type.Object({ poll: SentPoll }, { additionalProperties: false });
 
@@ -254,7 +253,7 @@ export const pollCommands = {
           MAX_OPTIONS,
           {
             description:
-              "All options from now on; those that are missing are deleted with their votes. An empty list changes none.",
+              "The complete new list of options; missing options are deleted along with their votes. An empty list changes nothing.",
           },
         ),
       ),
@@ -277,14 +276,14 @@ export const pollCommands = {
     example: { ...some.room, id: some.poll },
   }),
   "poll.vote": command({
-    summary: "Votes in an open poll instead of an earlier vote, or once in a quiz",
+    summary: "Votes in an open poll, replacing any earlier vote; in a quiz, only once",
     payload: Payload({
       ...roomName,
       id: Id,
       options: Type.Optional(
         List(Text(uuid), 1000, {
           description:
-            "The ids of options, in a ranking in order; choice and multi skip ids of other options. Only an empty list withdraws the vote.",
+            "The ids of options, in order for a ranking; choice and multi ignore unknown ids. Only an empty list withdraws the vote.",
         }),
       ),
       value: Type.Optional(
@@ -310,13 +309,13 @@ export const pollCommands = {
     payload: RoomName,
     result: Type.Array(ListedPoll, {
       description:
-        "Oldest first; at most 1,000, with 1 MiB of text, where each poll and option counts 100 characters more. Their results have 1 MiB of words and texts at most, those of the newest polls first.",
+        "Oldest first; at most 1,000, with up to 1 MiB of text, where each poll and option counts as 100 additional characters. Their results contain at most 1 MiB of words and texts, with priority for the newest polls.",
     }),
     errors: [...onRoom, "poll.inactive"],
     example: some.room,
   }),
   "poll.pin": command({
-    summary: "Pins a poll instead of another one",
+    summary: "Pins a poll, and unpins any other",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
     errors: [...onRoom, "poll.unknown"],
@@ -352,7 +351,7 @@ export const pollCommands = {
                 ]),
               ),
               points: Type.Integer({ minimum: 0, description: "How many answers were correct." }),
-              seconds: Type.Number({ minimum: 0, description: "How long these answers took." }),
+              seconds: Type.Number({ minimum: 0, description: "The total time of these answers." }),
             },
             { additionalProperties: false },
           ),
@@ -363,7 +362,7 @@ export const pollCommands = {
             { place: Type.Integer({ minimum: 1 }), points: Type.Integer({ minimum: 0 }) },
             {
               additionalProperties: false,
-              description: "Players with equal results share a place.",
+              description: "Players with equal results share a rank.",
             },
           ),
         ),
@@ -374,7 +373,7 @@ export const pollCommands = {
     example: some.room,
   }),
   "poll.unpin": command({
-    summary: "Pins no poll any more",
+    summary: "Unpins the pinned poll",
     payload: RoomName,
     result: Empty,
     errors: onRoom,
@@ -387,13 +386,13 @@ const ofPoll = Type.Object({ room, id: Type.String() }, { additionalProperties: 
 
 export const pollPushes = {
   "poll.created_or_updated": {
-    summary: "There is a new poll, or one changed, or its results did",
+    summary: "A poll was created, or a poll or its results changed",
     data: Result,
   },
   "poll.deleted": { summary: "A poll was deleted", data: ofPoll },
-  "poll.pinned": { summary: "This poll is pinned now, and no other of the room", data: ofPoll },
+  "poll.pinned": { summary: "This poll is now the room's pinned poll", data: ofPoll },
   "poll.unpinned": {
-    summary: "No poll of the room is pinned",
+    summary: "The room has no pinned poll",
     data: Type.Object({ room }, { additionalProperties: false }),
   },
 } as const;

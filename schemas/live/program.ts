@@ -11,11 +11,11 @@ import { command, Empty, Id, Payload, roomName, some } from "./values.js";
 const always = {
   version: Type.String({
     description:
-      "Of what the receiver sees. It changes with each change of that, and never comes back.",
+      "Identifies the state that the receiver sees. It changes with every visible change, and is never reused.",
   }),
   now: Type.String({
     format: "date-time",
-    description: "The clock of the server, for countdowns.",
+    description: "The server's time, for countdowns.",
   }),
   favorites: Type.Array(Type.String(), {
     description: "The sessions that the receiver marked and still sees.",
@@ -27,9 +27,7 @@ export const SentProgram = Type.Object(
   {
     ...always,
     event: Type.Optional(Type.Unsafe<EventDates | null>(Type.Union([EventDates, Type.Null()]))),
-    timezone: Type.Optional(
-      Type.String({ description: "The zone of the event, as the IANA calls it." }),
-    ),
+    timezone: Type.Optional(Type.String({ description: "The event's IANA time zone." })),
     sessions: Type.Optional(Type.Array(ref(Session))),
     speakers: Type.Optional(Type.Array(ref(Speaker))),
     overrun_minutes: Type.Optional(
@@ -66,9 +64,9 @@ export const programCommands = {
     example: {},
   }),
   "program.link": command({
-    summary: "The address of the program for calendars, with the user's rights",
+    summary: "The program's calendar URL, with the user's rights",
     payload: Payload({
-      renew: Type.Optional(Type.Boolean({ description: "End the former address." })),
+      renew: Type.Optional(Type.Boolean({ description: "Revoke the previous URL." })),
     }),
     result: Type.Object(
       { url: Type.String({ description: "Keep it secret." }) },
@@ -78,7 +76,7 @@ export const programCommands = {
     example: {},
   }),
   "program.favorite": command({
-    summary: "Marks a session as a favorite, or ends that",
+    summary: "Marks a session as a favorite, or removes the mark",
     payload: Payload({ session: Id, on: Type.Boolean() }),
     result: Empty,
     errors: ["program.unknown", "program.too_many"],
@@ -88,7 +86,8 @@ export const programCommands = {
 
 export const sessionCommands = {
   "session.run": command({
-    summary: "Starts, extends, holds or ends a session of a room, and delays those that follow",
+    summary:
+      "Starts, extends, holds or ends a session in a room, and delays the sessions that follow",
     payload: Payload(
       {
         ...roomName,
@@ -125,11 +124,11 @@ export const sessionCommands = {
 
 export const programPushes = {
   "program.updated": {
-    summary: "What the receiver sees of the program changed; ask again",
+    summary: "The part of the program that the receiver sees has changed; fetch it again",
     data: Type.Object({ version: always.version }, { additionalProperties: false }),
   },
   "program.favorites": {
-    summary: "The user changed the favorites over another connection",
+    summary: "The user changed their favorites over another connection",
     data: Type.Object({ favorites: always.favorites }, { additionalProperties: false }),
   },
 } as const;

@@ -14,12 +14,12 @@ const fields = {
   timestamp: Text({ format: "date-time" }),
   room_id: Text({ format: "uuid" }),
   score: Type.Integer({ minimum: 0, description: "How many users vote for it." }),
-  is_pinned: Type.Boolean({ description: "At most one of a room is." }),
+  is_pinned: Type.Boolean({ description: "At most one per room is pinned." }),
   sender: Type.Optional(
     Text({
       format: "uuid",
       description:
-        "The user who asked, if the room had `show_authors: true` then. Else nothing says it.",
+        "The user who asked, if the room had `show_authors: true` at that time. Otherwise omitted.",
     }),
   ),
 };
@@ -41,14 +41,14 @@ const Result = Type.Object({ question: SentQuestion }, { additionalProperties: f
 
 export const questionCommands = {
   "question.ask": command({
-    summary: "Asks a question, which a moderator may have to admit first",
+    summary: "Asks a question, which may need a moderator's approval",
     payload: Payload({
       ...roomName,
       content,
       named: Type.Optional(
         Type.Boolean({
           description:
-            "Whether the user was shown that the question will have their name. If false, it never gets one.",
+            "Whether the user was informed that the question will show their name. If false, it never shows a name.",
         }),
       ),
     }),
@@ -57,7 +57,7 @@ export const questionCommands = {
     example: { ...some.room, content: "When is lunch?" },
   }),
   "question.update": command({
-    summary: "Changes a question, or admits or archives it",
+    summary: "Edits, approves or archives a question",
     payload: Payload({
       ...roomName,
       id: Id,
@@ -86,7 +86,9 @@ export const questionCommands = {
       ...roomName,
       id: Id,
       vote: Type.Optional(
-        Type.Unknown({ description: "True, the default, adds the vote; all else removes it." }),
+        Type.Unknown({
+          description: "True, the default, adds the vote; anything else removes it.",
+        }),
       ),
     }),
     result: Result,
@@ -103,14 +105,14 @@ export const questionCommands = {
     example: some.room,
   }),
   "question.pin": command({
-    summary: "Pins a question instead of another one",
+    summary: "Pins a question, and unpins any other",
     payload: Payload({ ...roomName, id: Id }),
     result: Type.Object({ id: Type.String() }, { additionalProperties: false }),
     errors: [...onRoom, "question.unknown"],
     example: { ...some.room, id: some.question },
   }),
   "question.unpin": command({
-    summary: "Pins no question any more",
+    summary: "Unpins the pinned question",
     payload: RoomName,
     result: Empty,
     errors: onRoom,
@@ -123,16 +125,16 @@ const ofQuestion = Type.Object({ room, id: Type.String() }, { additionalProperti
 
 export const questionPushes = {
   "question.created_or_updated": {
-    summary: "There is a new question, or one changed, or its votes did",
+    summary: "A question was created, or a question or its votes changed",
     data: Result,
   },
   "question.deleted": { summary: "A question was deleted", data: ofQuestion },
   "question.pinned": {
-    summary: "This question is pinned now, and no other of the room",
+    summary: "This question is now the room's pinned question",
     data: ofQuestion,
   },
   "question.unpinned": {
-    summary: "No question of the room is pinned",
+    summary: "The room has no pinned question",
     data: Type.Object({ room }, { additionalProperties: false }),
   },
 } as const;

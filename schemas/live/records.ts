@@ -18,9 +18,12 @@ const Audited = Type.Object(
       Type.Union([
         Type.Object(
           { id: Type.String(), profile: AnyObject, deleted: Type.Boolean() },
-          { additionalProperties: false, description: "The profile has the display name only." },
+          {
+            additionalProperties: false,
+            description: "The profile contains only the display name.",
+          },
         ),
-        Type.Null({ description: "A program, a command or the server did it." }),
+        Type.Null({ description: "The actor was a program, a command or the server." }),
       ]),
     ),
     type: Type.String({ examples: ["room.updated"] }),
@@ -28,7 +31,7 @@ const Audited = Type.Object(
       {},
       {
         additionalProperties: true,
-        description: "The ids of the subject, and `changes`.",
+        description: "The ids of the affected records, and `changes`.",
       },
     ),
     timestamp: Type.String({ format: "date-time" }),
@@ -69,12 +72,14 @@ const report = (of: string) =>
 
 export const recordCommands = {
   "world.tokens.generate": command({
-    summary: "Signs tokens, each for one person, and makes links with them",
+    summary: "Signs tokens, each for one person, and creates links with them",
     payload: Payload({
       number: Whole({ minimum: 1, maximum: 1000 }),
       traits: List(Text(trait), 100),
       days: Whole({ minimum: 1, maximum: 3660 }),
-      long: Type.Optional(Type.Boolean({ description: "Whether to answer tokens, not links." })),
+      long: Type.Optional(
+        Type.Boolean({ description: "Whether to return tokens instead of links." }),
+      ),
     }),
     result: Type.Object({ results: Type.Array(Type.String()) }, { additionalProperties: false }),
     errors: [],
@@ -95,7 +100,7 @@ export const recordCommands = {
   "world.report.generate.sessionviews": report("who was in which session"),
   "world.report.generate.views": report("who was where, and when"),
   "world.report.status": command({
-    summary: "The address of a report, which is good for an hour",
+    summary: "The URL of a report, which is valid for an hour",
     payload: Payload({ resultid: Id }),
     result: Type.Object(
       { ready: Type.Boolean(), result: Type.String({ format: "uri" }) },

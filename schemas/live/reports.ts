@@ -29,27 +29,27 @@ export const SentReport = Type.Object(
   {
     id: Text({ format: "uuid" }),
     kind: OneOf(...reportKinds),
-    room: Type.Optional(Text({ format: "uuid", description: "Left out for direct messages." })),
+    room: Type.Optional(Text({ format: "uuid", description: "Omitted for direct messages." })),
     channel: Type.Optional(Type.String({ description: "Of a message." })),
     event: Type.Optional(Type.Integer({ minimum: 1, description: "The id of a message." })),
     content: Type.Unsafe<Record<string, unknown>>({
       ...AnyObject,
       description:
-        "As it was when it was first reported: the content of a message, a question as `{type: 'text', body}`, or a person as `{type: 'profile', body, profile}` with the name in `body`.",
+        "As it was at the time of the first report: the content of a message, a question as `{type: 'text', body}`, or a person as `{type: 'profile', body, profile}` with the name in `body`.",
     }),
     user: Type.Unsafe<Static<typeof PublicUser> | null>({
       ...UserOrNull,
-      description: "Who wrote it, or who was reported. Null for a question that shows no author.",
+      description: "The author, or the reported person. Null for a question that shows no author.",
     }),
     reports: Type.Array(
       Type.Object(
         {
           user: Type.Unsafe<Static<typeof PublicUser> | null>({
             ...UserOrNull,
-            description: "Null if the person was erased.",
+            description: "Null if the person has been erased.",
           }),
           reason: OneOf(...reportReasons),
-          text: Type.String({ description: "Empty without a text." }),
+          text: Type.String({ description: "Empty if there is no text." }),
           at: time,
         },
         { additionalProperties: false },
@@ -101,21 +101,21 @@ export const reportCommands = {
     example: { user: some.user.id, reason: "privacy", text: "The picture shows somebody else." },
   }),
   "report.list": command({
-    summary: "The reported things that the caller decides about, the last reported first",
+    summary: "The reported items that the caller may handle, most recently reported first",
     payload: Payload({
       room: Type.Optional(Id),
       state: Type.Optional(OneOf(...reportStates)),
       before: Type.Optional(
-        Text({ description: "The id of a report: the ones that were reported before it." }),
+        Text({ description: "Returns reports from before the one with this id." }),
       ),
     }),
     result: Type.Object(
       {
         reports: Type.Array(SentReport, { maxItems: 50 }),
-        more: Type.Boolean({ description: "Whether there are more before the last one." }),
+        more: Type.Boolean({ description: "Whether there are more before the last one listed." }),
         open: Type.Integer({
           minimum: 0,
-          description: "How many open ones there are, in all rooms, as in `report.changed`.",
+          description: "The number of open reports in all rooms, as in `report.changed`.",
         }),
       },
       { additionalProperties: false },
@@ -124,7 +124,7 @@ export const reportCommands = {
     example: { state: "open" },
   }),
   "report.resolve": command({
-    summary: "Decides about a reported thing, and closes all reports of it",
+    summary: "Resolves a reported item, and closes all reports of it",
     payload: Payload({ id: Id, action: OneOf(...reportActions) }),
     result: Empty,
     errors: ["protocol.denied", "report.unknown", "user.not_found"],
@@ -134,7 +134,7 @@ export const reportCommands = {
 
 export const reportPushes = {
   "report.changed": {
-    summary: "How many reported things wait for a decision of this moderator",
+    summary: "The number of reported items that wait for this moderator's decision",
     data: Type.Object({ open: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
   },
 } as const;

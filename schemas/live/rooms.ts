@@ -110,7 +110,7 @@ export const reactions = ["👏", "❤️", "👍", "🤣", "😮"] as const;
 
 export const roomCommands = {
   "room.enter": command({
-    summary: "Enters a room: its pushes come from now on",
+    summary: "Enters a room, which starts its pushes",
     payload: RoomName,
     result: Type.Object(
       { viewers: Type.Optional(Type.Array(PublicUser)) },
@@ -132,7 +132,7 @@ export const roomCommands = {
     result: Type.Object(
       {
         url: Type.String({ format: "uri" }),
-        short: Type.String({ format: "uri", description: "An address to type, with a code." }),
+        short: Type.String({ format: "uri", description: "A short URL to type, with a code." }),
       },
       { additionalProperties: false },
     ),
@@ -140,7 +140,7 @@ export const roomCommands = {
     example: some.room,
   }),
   "room.invite.anonymous.end": command({
-    summary: "Ends that link, and the connections of all who came by it",
+    summary: "Revokes that link, and ends the connections of everyone who joined through it",
     payload: RoomName,
     result: Empty,
     errors: onRoom,
@@ -154,7 +154,7 @@ export const roomCommands = {
     example: { ...some.room, reaction: "👏" },
   }),
   "room.create": command({
-    summary: "Creates a room behind all others",
+    summary: "Creates a room after all others",
     payload: Payload(
       {
         name: Title,
@@ -219,7 +219,7 @@ export const roomCommands = {
     example: [some.room.room],
   }),
   "room.schedule": command({
-    summary: "Says what the room shows now",
+    summary: "Sets what the room shows now",
     payload: Payload({ ...roomName, schedule_data: AnyObjectOrNull }),
     result: Empty,
     errors: [...onRoom, "room.unknown_schedule_data"],
@@ -231,11 +231,11 @@ export const roomPushes = {
   "room.create": { summary: "A room was created", data: NewRoom },
   "room.delete": { summary: "A room was deleted", data: Type.Object({ id: Type.String() }) },
   "room.viewer.added": {
-    summary: "A user entered; for users in the room with room.viewers",
+    summary: "A user entered; sent to users in the room with room.viewers",
     data: Type.Object({ user: PublicUser }),
   },
   "room.viewer.removed": {
-    summary: "A user left; for users in the room with room.viewers",
+    summary: "A user left; sent to users in the room with room.viewers",
     data: Type.Object({ user_id: Type.String() }),
   },
   "room.reaction": {

@@ -15,7 +15,7 @@ const address = { format: "uri" };
 /** Commands for the host-controlled screen of a room. */
 export const screenCommands = {
   "screen.get": command({
-    summary: "What the screen of a room shows, and the way to take part without a name",
+    summary: "What a room's screen shows, and how to participate without a name",
     payload: RoomName,
     result: Type.Object(
       {
@@ -24,7 +24,7 @@ export const screenCommands = {
           Type.String({ ...address, description: "The anonymous link, if the room has one." }),
         ),
         short: Type.Optional(
-          Type.String({ ...address, description: "An address for the same link, to type." }),
+          Type.String({ ...address, description: "A short URL for the same link, to type." }),
         ),
       },
       { additionalProperties: false },
@@ -33,7 +33,7 @@ export const screenCommands = {
     example: some.room,
   }),
   "screen.show": command({
-    summary: "Puts something on the screen of a room",
+    summary: "Sets what a room's screen shows",
     payload: Payload(
       {
         ...roomName,
@@ -60,7 +60,7 @@ export const screenCommands = {
 
 export const screenPushes = {
   "screen.shown": {
-    summary: "The host put something else on the screen; for screens and hosts in the room",
+    summary: "The host changed what the screen shows; sent to screens and hosts in the room",
     data: Type.Object({ room: Type.String(), ...fields }, { additionalProperties: false }),
   },
 } as const;

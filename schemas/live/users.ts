@@ -21,7 +21,7 @@ const publicFields = {
   pretalx_id: Type.Unsafe<string | null>({ type: ["string", "null"] }),
   deleted: Type.Boolean(),
   badges: Type.Array(Type.String(), {
-    description: "What trait_badges_map says of the user's traits, sorted.",
+    description: "The user's badges according to trait_badges_map, sorted.",
   }),
   inactive: Type.Boolean({ description: "Whether the last login was more than 36 hours ago." }),
 };
@@ -49,7 +49,8 @@ export const OwnUser = Type.Object(
     client_state: AnyObject,
     moderation_state: Type.Optional(
       Type.Literal("silenced", {
-        description: "Only if the user may only read, and in answers to logins with `changes`.",
+        description:
+          "Only if the user is read-only, and only in responses to logins with `changes`.",
       }),
     ),
     moderated_until: Type.Optional(
@@ -97,7 +98,7 @@ const page = Whole({ minimum: -(2 ** 31), maximum: 2 ** 31 - 1 });
 
 export const userCommands = {
   "user.update": command({
-    summary: "Changes the own profile or client state, each as a whole",
+    summary: "Replaces the user's own profile or client state",
     payload: Payload({ profile: Type.Optional(Profile), client_state: Type.Optional(AnyObject) }),
     result: Empty,
     errors: [...onUser, "profile.name_taken", "chat.blocked_word"],
@@ -109,7 +110,7 @@ export const userCommands = {
       id: Id,
       profile: Type.Optional(Profile),
       client_state: Type.Optional(
-        Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: "Only of a screen." }),
+        Type.Unsafe<Record<string, unknown>>({ ...AnyObject, description: "Only for a screen." }),
       ),
       pretalx_id: Type.Optional(
         Type.Unsafe<string | null>(
@@ -147,7 +148,7 @@ export const userCommands = {
     example: null,
   }),
   "user.list.search": command({
-    summary: "A page of the users whose name or profile holds a text",
+    summary: "A page of the users whose name or profile contains a text",
     payload: Payload({
       search_term: Text({ maxLength: 1000 }),
       page,
@@ -163,7 +164,7 @@ export const userCommands = {
     example: { search_term: "ada", page: 1 },
   }),
   "user.web_push.subscribe": command({
-    summary: "Lets a browser get messages while its page is closed",
+    summary: "Subscribes a browser to notifications while its page is closed",
     payload: Payload({
       subscription: Payload({
         endpoint: Text({ minLength: 1, maxLength: 1000 }),
@@ -177,7 +178,7 @@ export const userCommands = {
       moderation: Type.Optional(
         Type.Boolean({
           description:
-            "Whether the browser also gets what waits for the user as a moderator: reports, and messages. Off by default.",
+            "Whether the browser is also notified about reports and messages that wait for the user as a moderator. Off by default.",
         }),
       ),
     }),
@@ -191,7 +192,7 @@ export const userCommands = {
     },
   }),
   "user.kiosk.create": command({
-    summary: "Makes a user that is a screen; `profile.room_id` is the room that it shows",
+    summary: "Creates a user for a screen; `profile.room_id` is the room that it shows",
     payload: Payload({ profile: Profile }),
     result: Type.Object({ user: PublicUser }, { additionalProperties: false }),
     errors: ["protocol.denied"],
@@ -215,13 +216,13 @@ export const userCommands = {
     example: { ids: [some.user.id] },
   }),
   "user.ban": command({
-    summary: "Throws a user out, and for a while new guests from the same network as well",
+    summary: "Bans a user and, optionally for some hours, new guests from the same network",
     payload: Payload({
       id: Id,
       network: Type.Optional(
         Type.Unsafe<1 | 24>(
           Type.Union([Type.Literal(1), Type.Literal(24)], {
-            description: "For how many hours.",
+            description: "The duration in hours.",
             [Expected]: "1 or 24",
           }),
         ),
@@ -231,7 +232,7 @@ export const userCommands = {
       {
         network: Type.Optional(
           Type.Boolean({
-            description: "With `network`: whether the network was known, and is kept out.",
+            description: "With `network`: whether the network was known and is now banned.",
           }),
         ),
       },
@@ -241,7 +242,7 @@ export const userCommands = {
     example: some.user,
   }),
   "user.silence": command({
-    summary: "Lets a user read and nothing else, for good or until a time",
+    summary: "Makes a user read-only, permanently or until a given time",
     payload: Payload({ id: Id, until: Type.Optional(TimeOrNull) }),
     result: Empty,
     errors: [...onUser, "user.silence.self"],
@@ -255,7 +256,7 @@ export const userCommands = {
     example: some.user,
   }),
   "user.reactivate": command({
-    summary: "Ends a ban or a silence, or admits a guest who waits",
+    summary: "Lifts a ban or a silence, or admits a waiting guest",
     payload: UserNamed,
     result: Empty,
     errors: [...onUser, "user.reactivate.self"],
@@ -283,7 +284,7 @@ export const userCommands = {
     example: some.user,
   }),
   "user.list.blocked": command({
-    summary: "Whom the caller blocks",
+    summary: "The users whom the caller blocks",
     payload: Nothing,
     result: Type.Object({ users: Type.Array(PublicUser) }),
     errors: [],
@@ -301,7 +302,7 @@ export const userCommands = {
 /** Commands for guests who wait for approval, in events with `config.guest_approval`. */
 export const guestCommands = {
   "guest.list": command({
-    summary: "The guests who wait for approval, the longest waiting first",
+    summary: "The guests who wait for approval, longest waiting first",
     payload: Nothing,
     result: Type.Object(
       {
@@ -324,7 +325,7 @@ export const guestCommands = {
     example: null,
   }),
   "guest.approve": command({
-    summary: "Admits a guest who waits",
+    summary: "Admits a waiting guest",
     payload: UserNamed,
     result: Type.Object(
       { state: OneOf("", "silenced", "banned") },
@@ -334,7 +335,7 @@ export const guestCommands = {
     example: some.user,
   }),
   "guest.reject": command({
-    summary: "Bans a guest who waits; the first answer counts",
+    summary: "Bans a waiting guest; the first decision counts",
     payload: UserNamed,
     result: Type.Object(
       { state: OneOf("", "silenced", "banned") },
@@ -347,11 +348,12 @@ export const guestCommands = {
 
 export const userPushes = {
   "guest.waiting": {
-    summary: "How many guests wait for approval; for managers of users who asked for changes",
+    summary:
+      "The number of guests who wait for approval; sent to managers of users who requested changes",
     data: Type.Object({ count: Type.Integer() }, { additionalProperties: false }),
   },
   "user.updated": {
-    summary: "The own user changed, by another connection or by an administrator",
+    summary: "The user's own record was changed over another connection or by an administrator",
     data: Type.Union([OwnUser, PublicUser]),
   },
 } as const;

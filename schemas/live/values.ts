@@ -45,7 +45,7 @@ export const Crowd = OneOf("none", "few", "many");
 export const Count = Type.Integer({
   minimum: 0,
   description:
-    "Exact below 100, then rounded to two digits. Only clients that asked for changes at login get it.",
+    "Exact below 100, then rounded to two digits. Sent only to clients that requested changes at login.",
 });
 
 /** A payload's reference to a room, by the room's id, which is also the id of the room's channel. */
@@ -92,7 +92,10 @@ export const LiveProblem = Type.Object(
     message: Type.Optional(Type.String()),
     details: Type.Optional(Type.Unsafe<Faults>({ ...Faults, $id: undefined })),
     retry_after: Type.Optional(
-      Type.Integer({ minimum: 1, description: "After how many seconds it may succeed." }),
+      Type.Integer({
+        minimum: 1,
+        description: "The number of seconds after which it may succeed.",
+      }),
     ),
   },
   { additionalProperties: false },
@@ -101,7 +104,9 @@ export type LiveProblem = Static<typeof LiveProblem>;
 
 /** The credentials of a login. If both are present, the token is used. */
 export const Login = Payload({
-  token: Type.Optional(Type.Unknown({ description: "A JWT, as text. Null counts as left out." })),
+  token: Type.Optional(
+    Type.Unknown({ description: "A JWT. Null has the same effect as omitting it." }),
+  ),
   client_id: Type.Optional(
     Type.Unknown({
       description: "The name of a guest: 1 to 200 characters of A-Z a-z 0-9 . _ ~ -, or a number.",
@@ -116,14 +121,14 @@ export const Login = Payload({
   changes: Type.Optional(
     Type.Boolean({
       description:
-        "Whether to get `world.changed` instead of `world.updated`, and the `count` of the people in each room.",
+        "Whether to receive `world.changed` instead of `world.updated`, and the `count` of people in each room.",
     }),
   ),
   poll_kinds: Type.Optional(
     Type.Array(Type.String(), {
       maxItems: 100,
       description:
-        "The kinds of polls that the client can show, of choice, multi, words, text, scale, rank and quiz. It gets no others, and their `poll_type` and `settings`. Without it, choice and multi.",
+        "The kinds of polls that the client supports: any of choice, multi, words, text, scale, rank and quiz. The client receives only these, with their `poll_type` and `settings`. Defaults to choice and multi.",
     }),
   ),
 });

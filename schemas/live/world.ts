@@ -43,13 +43,14 @@ export type WorldState = Static<typeof WorldState>;
 export const WorldChange = Type.Object(
   {
     rooms: Type.Array(SentRoom, {
-      description: "The rooms that are new, changed or became visible. New ones follow all others.",
+      description:
+        "The rooms that are new, have changed, or have become visible. New rooms come last.",
     }),
     removed: Type.Array(Type.String(), {
-      description: "The rooms that are gone, or no longer visible.",
+      description: "The rooms that were deleted or are no longer visible.",
     }),
     order: Type.Optional(
-      Type.Array(Type.String(), { description: "All rooms, if their order is another one." }),
+      Type.Array(Type.String(), { description: "All rooms, if their order has changed." }),
     ),
     world: Type.Optional(SentWorld),
     permissions: Type.Optional(Type.Array(Type.String())),
@@ -98,7 +99,7 @@ export const WorldSettings = Type.Object(
   {
     ...settings,
     call_engines: Type.Array(OneOf(...CALL_ENGINES), {
-      description: "The engines for calls that the server has. No setting: a patch may repeat it.",
+      description: "The server's call engines. Read-only: a patch may repeat it.",
     }),
     connection_limit: Type.Unsafe<number | null>({ type: ["integer", "null"] }),
   },
@@ -142,16 +143,16 @@ export const worldPushes = {
   },
   "world.changed": {
     summary:
-      "The differences from the last state that the receiver got, if it asked for changes; it replaces world.updated",
+      "The differences from the last state sent to the receiver, if the client requested changes; replaces world.updated",
     data: WorldChange,
   },
   "world.schedule.updated": {
-    summary: "The schedule of the event is elsewhere, or was renewed",
+    summary: "The event's schedule has moved or was updated",
     data: AnyObject,
   },
   "world.user_count_change": {
     summary:
-      "A room became empty, or got its first or its eleventh visitor, or back; with the count, if the receiver asked for changes, whenever that is another one",
+      "A room's number of people has crossed 1 or 11 in either direction; if the client requested changes, sent whenever the count changes",
     data: Type.Object({ room: Type.String(), users: Crowd, count: Type.Optional(Count) }),
   },
 } as const;

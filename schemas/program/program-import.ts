@@ -41,7 +41,7 @@ export const ProgramDraft = Type.Object(
   },
   {
     $id: "ProgramDraft",
-    description: "Foyer's own form of a program, as GET answers it.",
+    description: "A program in Foyer's own format, as returned by GET.",
     additionalProperties: false,
     // Documentation only: a document without a list of sessions must contain at least one speaker.
     if: { not: { required: ["sessions"] } },
@@ -139,7 +139,7 @@ export const ImportChoices = Type.Object(
   {
     $id: "ImportChoices",
     description:
-      "What rooms of a document are that the world lacks, who its speakers are, and the records whose changes by hand are replaced although `keep_edits` is set.",
+      "The existing rooms and speakers to which the document's unknown ones correspond, and the records whose manual edits are overwritten even though `keep_edits` is set.",
     additionalProperties: false,
     examples: [{ rooms: [{ name: "Main Hal", template: "stage" }] }],
   },
@@ -159,7 +159,7 @@ export const WholeProgram = Type.Object(
 const count = Type.Integer({ minimum: 0 });
 
 const near = Type.Array(Type.Object({ id: uuid, name: Type.String() }), {
-  description: "Those of the world whose names are near: perhaps the same.",
+  description: "Existing records with similar names, which may be the same.",
 });
 const record = {
   change: OneOf("created", "updated", "deleted", "kept"),
@@ -171,11 +171,11 @@ const record = {
       before: Type.Unknown(),
       after: Type.Unknown(),
       edited: Type.Optional(
-        Type.Boolean({ description: "Changed by hand since the last import." }),
+        Type.Boolean({ description: "Edited manually since the last import." }),
       ),
-      kept: Type.Optional(Type.Boolean({ description: "The import keeps what is there." })),
+      kept: Type.Optional(Type.Boolean({ description: "The import keeps the current value." })),
     }),
-    { description: "Rooms and speakers are named, and long texts are cut." },
+    { description: "Rooms and speakers are given by name, and long texts are truncated." },
   ),
 };
 
@@ -184,7 +184,7 @@ export const ImportLists = Type.Object({
   sessions: Type.Array(Type.Object({ ...record, title: Type.String() })),
   speakers: Type.Array(Type.Object({ ...record, name: Type.String(), near })),
   rooms: Type.Array(Type.Object({ name: Type.String(), sessions: count, near }), {
-    description: "The rooms that the world lacks.",
+    description: "The document's rooms that do not exist in the world.",
   }),
 });
 
@@ -208,7 +208,7 @@ export const ImportedProgram = Type.Object(
   {
     $id: "ImportedProgram",
     description:
-      "The sessions that an import made, changed, left and deleted, the rooms that it made, and what it left out or had to decide.",
+      "The sessions that an import created, changed, left unchanged and deleted, the rooms that it created, and the problems it found.",
     examples: [
       {
         created: 1,

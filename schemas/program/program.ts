@@ -86,7 +86,7 @@ const Overrun = Type.Unsafe<"held" | "ended" | null>(
   Type.Union([OneOf("held", "ended"), Type.Null()], {
     [Expected]: "held, ended or null",
     description:
-      "held: it stays on beyond its end until a host ends it. ended: its stream ended with it. A change of its times, or null, ends both.",
+      "held: the session continues beyond its end until a host ends it. ended: its stream ended with it. Changing its times, or null, resets this.",
   }),
 );
 
@@ -144,7 +144,7 @@ export const WrittenSession = Type.Object(
   },
   {
     $id: "WrittenSession",
-    description: "A session as it was written, and what may be wrong with it.",
+    description: "A session as stored, and warnings about it.",
     examples: [
       {
         ...sessionExample,
@@ -177,7 +177,7 @@ export const SessionDraft = Type.Object(
   },
   {
     $id: "SessionDraft",
-    description: "A new session. It has both times or none. Unknown fields are refused.",
+    description: "A new session. It has both times or neither. Unknown fields are refused.",
     additionalProperties: false,
     // Documentation only: a separate check of the times produces a clearer message.
     if: { anyOf: [given("starts_at"), given("ends_at")] },
@@ -269,7 +269,7 @@ export type SpeakerChanges = Static<typeof SpeakerChanges>;
 
 /** A request to merge two records of one person. */
 export const SpeakerMerge = Type.Object(
-  { speaker_id: Text({ ...id, description: "The record that ends." }) },
+  { speaker_id: Text({ ...id, description: "The record to delete." }) },
   {
     $id: "SpeakerMerge",
     description: "The other record of the same person.",
@@ -303,7 +303,9 @@ export const SessionsQuery = Type.Object({
   from: Type.Optional(Text({ ...time, description: "Sessions that end after this time." })),
   to: Type.Optional(Text({ ...time, description: "Sessions that begin before this time." })),
   search: Type.Optional(
-    Text({ description: "Sessions whose title, texts, track, tags or speakers hold this." }),
+    Text({
+      description: "Sessions whose title, texts, track, tags or speakers contain this text.",
+    }),
   ),
 });
 export type SessionsQuery = Static<typeof SessionsQuery>;

@@ -14,7 +14,7 @@ export const Activity = Type.Object(
     slow_readers: count("Websockets that were dropped because they did not read."),
     rooms: Type.Array(
       Type.Object({ id: Text({ format: "uuid" }), viewers: count("How many users are in it.") }),
-      { description: "The rooms with an audience that the caller may see, the largest first." },
+      { description: "The rooms with an audience that the caller may see, largest first." },
     ),
     since: Type.String({
       format: "date-time",
@@ -24,13 +24,13 @@ export const Activity = Type.Object(
       Type.String({
         format: "date-time",
         description:
-          "When the first of what is still in the files of the server's database was deleted. Only if that is more than a day ago: then the log of the server says why.",
+          "The time of the oldest deletion whose data is still in the server's database files. Only present if that is more than a day ago; the server's log says why.",
       }),
     ),
   },
   {
     $id: "Activity",
-    description: "What goes on in a world, in all processes of the server.",
+    description: "A world's current activity, in all processes of the server.",
     examples: [
       {
         connections: 212,
@@ -65,7 +65,7 @@ export type ResultsKind = (typeof resultsKinds)[number];
 export const ResultsQuery = Type.Object({
   room: Type.Optional(
     Text({
-      description: "Only of this room: its id. Not of `people`, which belong to no room.",
+      description: "The id of a room. Not for `people`, which do not belong to rooms.",
     }),
   ),
   format: Type.Optional(OneOf(...formats)),
@@ -73,19 +73,19 @@ export const ResultsQuery = Type.Object({
     Type.Unsafe<"technical" | "readable">({
       ...OneOf("technical", "readable"),
       description:
-        "Of CSV and XLSX: `readable` has names instead of ids, times in the zone of the event, headings in words, and nothing that was deleted. By default technical.",
+        "For CSV and XLSX: `readable` has names instead of ids, times in the event's time zone, plain headings, and no deleted content. Defaults to `technical`.",
     }),
   ),
   locale: Type.Optional(
     Type.Unsafe<"en" | "de">({
       ...OneOf("en", "de"),
-      description: "The language of `readable` headings; by default English.",
+      description: "The language of `readable` headings; defaults to English.",
     }),
   ),
   after: Type.Optional(
     Text({
       ...time,
-      description: "Of `activity`, and of no other kind: only from this time on.",
+      description: "Only for `activity`: starts at this time.",
     }),
   ),
   every: Type.Optional(
@@ -93,7 +93,7 @@ export const ResultsQuery = Type.Object({
       minimum: 1,
       maximum: 1440,
       description:
-        "Of `activity`, and of no other kind: one record for so many minutes, with the largest number of people in them. By default 1.",
+        "Only for `activity`: the minutes per record, which contains the largest number of people in that time. Defaults to 1.",
     }),
   ),
 });
@@ -105,7 +105,7 @@ export const ResultsParams = Type.Object({
   kind: Type.Unsafe<ResultsKind>({
     ...OneOf(...resultsKinds),
     description:
-      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where), `activity` (how many people were in rooms, and how many messages they sent, minute by minute) `calls` (of each room: when, how many people at most, and for how many minutes together) or `feedback` (what people think of sessions, without names).",
+      "`people`, `chat`, `questions`, `polls`, `attendance` (who was where), `activity` (how many people were in rooms, and how many messages they sent, minute by minute) `calls` (of each room: when, how many people at most, and for how many minutes together) or `feedback` (anonymous ratings of sessions).",
     examples: ["people"],
   }),
 });
@@ -121,5 +121,5 @@ export const ResultsList = Type.Object(
 
 export const ReportParams = Type.Object({
   ...WorldParams.properties,
-  report: Type.String({ description: "A sealed name of a report." }),
+  report: Type.String({ description: "A sealed report name." }),
 });

@@ -55,12 +55,12 @@ export const RoomCall = Type.Object(
         { user: Text({ format: "uuid" }), raised: Text({ format: "date-time" }) },
         { additionalProperties: false },
       ),
-      { description: "The raised hands, in their order." },
+      { description: "The raised hands, in order." },
     ),
   },
   {
     $id: "RoomCall",
-    description: "Who is in the call of a room.",
+    description: "The people in a room's call.",
     additionalProperties: false,
     examples: [
       {
@@ -91,7 +91,7 @@ export const CallEngineList = Type.Object(
   { results: Type.Array(OneOf(...CALL_ENGINES)) },
   {
     $id: "CallEngineList",
-    description: "The engines for calls that the server has.",
+    description: "The server's call engines.",
     examples: [{ results: ["livekit"] }],
   },
 );

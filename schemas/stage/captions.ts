@@ -48,9 +48,9 @@ export const CaptionsQuery = Type.Object({
   ...PageQuery.properties,
   lang: Type.Optional(Language),
   session_id: Type.Optional(
-    Text({ maxLength: 100, description: "Only what was spoken in this session of the room." }),
+    Text({ maxLength: 100, description: "Only lines spoken in this session in the room." }),
   ),
-  after: Type.Optional(Text({ ...time, description: "Only what was spoken after this time." })),
+  after: Type.Optional(Text({ ...time, description: "Only lines spoken after this time." })),
   format: Type.Optional(OneOf(...captionFormats)),
 });
 export type CaptionsQuery = Static<typeof CaptionsQuery>;
