@@ -294,7 +294,7 @@ const scoped: Readonly<Record<Scope["kind"], ReadonlySet<PermissionKey>>> = {
     "chat.read",
     "question.read",
     "poll.read",
-    // A screen only listens.
+    // A screen is read-only: in calls, it can only listen.
     "call.join",
     // A screen cannot vote, so it needs this key to show results.
     "poll.results",

@@ -210,7 +210,7 @@ void t.test("values that stop the start", async (t) => {
       "*",
       "a.org,,b.org",
     ],
-    // Alone, each lacks others of its engine.
+    // Each of these variables requires other variables of the same engine.
     LIVEKIT_URL: [
       "calls.example.org",
       "https://a.org",

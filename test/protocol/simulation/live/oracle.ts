@@ -9,8 +9,9 @@ import type { House } from "./house.js";
 import type { Node } from "./node.js";
 
 /**
- * How long a process may act on rights that it knows to be revoked, in milliseconds awake. Changes
- * of a world are collected for 300 ms, and pushes are held after 700 ms.
+ * Maximum time for which a process may act on rights that it knows to be revoked, in milliseconds
+ * while the process is awake. Changes to a world are batched for 300 ms, and pushes are held after
+ * 700 ms.
  */
 const GRACE = 1_000;
 
