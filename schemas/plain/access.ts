@@ -78,7 +78,7 @@ export interface GuardedWorld {
 }
 
 /** A person who wants to enter. */
-export interface Entrant {
+export interface AccessCandidate {
   readonly traits: ReadonlySet<string>;
   /** Whether the person has a personal link. Guests, anonymous links and screens have none. */
   readonly isInvited: boolean;
@@ -96,7 +96,7 @@ const SPEAKER = "speaker";
  */
 export function closedFor(
   world: GuardedWorld,
-  { traits, isInvited, isSpeaker }: Entrant,
+  { traits, isInvited, isSpeaker }: AccessCandidate,
   now: number,
 ): ClosedPhase | undefined {
   const phase = phaseOf(world.config, now);
