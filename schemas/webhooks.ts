@@ -16,7 +16,7 @@ const settings = {
     maxLength: 2000,
     pattern: "^[hH][tT][tT][pP][sS]?://",
     [Expected]: "an address like https://example.org/path",
-    description: "Where the changes go: https, at a public address.",
+    description: "The URL that receives the changes: https, at a public address.",
   }),
   types: List(OneOf(...FEED_PATTERNS), 100, {
     minItems: 1,
@@ -44,7 +44,7 @@ export const WebhookDraft = Type.Object(
 export const WebhookChanges = Type.Partial(
   Type.Object({
     ...settings,
-    secret: Type.Null({ description: "Null makes a new one, which the answer shows." }),
+    secret: Type.Null({ description: "Null creates a new secret, which the response contains." }),
   }),
   {
     $id: "WebhookChanges",
@@ -55,13 +55,15 @@ export const WebhookChanges = Type.Partial(
 );
 
 const WebhookState = Type.Object({
-  cursor: Type.String({ description: "Of the last entry that is done." }),
+  cursor: Type.String({
+    description: "The position of the last entry that was delivered or skipped.",
+  }),
   delivered_at: timeOrNull("When the receiver took an entry last."),
   failing_since: timeOrNull("Since when it takes none."),
-  last_status: numberOrNull("The status of its last answer."),
+  last_status: numberOrNull("The status of its last response."),
   last_error: Type.Unsafe<string | null>({
     type: ["string", "null"],
-    description: "Why the last try failed, in a word.",
+    description: "Why the last attempt failed, as a code.",
   }),
   next_try_at: timeOrNull("When the next entry is sent again."),
 });
@@ -75,7 +77,9 @@ export const Webhook = Type.Object(
     created_at: Type.String({ format: "date-time" }),
     state: WebhookState,
     secret: Type.Optional(
-      Type.String({ description: "Signs what is sent. Only the answer that made it has it." }),
+      Type.String({
+        description: "Signs the requests. Only the response that created it contains it.",
+      }),
     ),
     resumed: Type.Optional(
       Type.Unsafe<"cursor" | "now">({
@@ -86,7 +90,7 @@ export const Webhook = Type.Object(
       }),
     ),
   },
-  { $id: "Webhook", description: "An address that gets each change." },
+  { $id: "Webhook", description: "A URL that receives each change." },
 );
 export type Webhook = Static<typeof Webhook>;
 
@@ -113,18 +117,18 @@ export const WebhookList = PageOf(Webhook, {
 
 export const WebhookTest = Type.Object(
   {
-    status: numberOrNull("The status of the answer; null without one."),
+    status: numberOrNull("The status of the response; null if there was none."),
     duration_ms: Type.Integer(),
     error: Type.Unsafe<string | null>({ type: ["string", "null"] }),
   },
-  { $id: "WebhookTest", description: "How a try ended." },
+  { $id: "WebhookTest", description: "The outcome of an attempt." },
 );
 
 export const WebhookPosition = Type.Object(
   { after: Text({ ...cursor, description: "A cursor of the change feed." }) },
   {
     $id: "WebhookPosition",
-    description: "From where it sends again.",
+    description: "The position from which to resend.",
     additionalProperties: false,
     examples: [{ after: "812" }],
   },

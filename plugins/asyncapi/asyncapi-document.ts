@@ -152,7 +152,7 @@ export function asyncapiDocument({
       title: "Foyer",
       version,
       description:
-        "The websocket of an event rooms server. Each text frame is one JSON array: a command with an id and a payload, its answer, or a push.",
+        "The websocket of an event rooms server. Each text frame is one JSON array: a command with an id and a payload, its response, or a push.",
       license: {
         name: "Apache-2.0",
         url: "https://www.apache.org/licenses/LICENSE-2.0",

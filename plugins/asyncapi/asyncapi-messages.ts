@@ -127,7 +127,7 @@ const ping: Record<string, JsonObject> = {
   "success.ping": {
     name: "pong",
     title: "pong",
-    summary: "The answer to ping, with the same data.",
+    summary: "The response to ping, with the same data.",
     payload: frame("Pong", { const: "pong" }, anything),
   },
 };
@@ -136,13 +136,13 @@ const errors: Record<string, JsonObject> = {
   "error.unasked": {
     name: "error",
     title: "error",
-    summary: "Something failed that is not a command with an id.",
+    summary: "A failure that does not belong to a command with an id.",
     payload: frame("UnaskedError", { const: "error" }, problemOf(unsolicitedErrors)),
   },
   "error.unknown_command": {
     name: "error",
     title: "error",
-    summary: "The answer to a command that does not exist. Without an id if it had none.",
+    summary: "The response to an unknown command. Has no id if the command had none.",
     correlationId,
     payload: frame(
       "UnknownCommand",

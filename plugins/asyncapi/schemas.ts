@@ -120,7 +120,7 @@ function problemSchema(): JsonObject {
 /** Returns the named schemas that `document` refers to, directly or transitively. */
 export function schemasFor(document: unknown): JsonObject {
   const all: Record<string, JsonObject> = {
-    CommandId: { description: "Any JSON. It comes back in the answer; most clients count from 1." },
+    CommandId: { description: "Any JSON. The response repeats it; most clients count from 1." },
     ErrorCode: {
       description: "Why a command failed, for programs.",
       type: "string",

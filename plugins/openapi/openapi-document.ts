@@ -16,8 +16,8 @@ import { headers, parameters, responses, securitySchemes } from "./parts.js";
  * shared headers for webhooks.
  */
 const webhookParameters = [
-  ["webhook-id", "The same for every try of an entry."],
-  ["webhook-timestamp", "When it is sent, in seconds since 1970."],
+  ["webhook-id", "The same for every attempt to deliver an entry."],
+  ["webhook-timestamp", "The time of the attempt, in seconds since 1970."],
   ["webhook-signature", "`v1,` and an HMAC-SHA256 with the secret."],
 ].map(([name, description]) => ({
   name,
@@ -45,9 +45,9 @@ const sentToWebhooks = (): JsonObject =>
       {
         post: {
           operationId: `on${pascalCase(type)}`,
-          summary: `Take a ${type}`,
+          summary: `Receive ${type}`,
           description:
-            "As in the change feed. More types may come: answer 2xx to those that you don't know.",
+            "The same entry as in the change feed. Later versions may add types: respond with 2xx to unknown ones.",
           tags: ["webhooks"],
           security: [],
           parameters: webhookParameters,
@@ -108,7 +108,7 @@ const info = {
   version,
   summary: "An event rooms server.",
   description:
-    "Online events as *worlds* with *rooms*. A missing thing and a forbidden one are both answered with 403. Every path works with and without its trailing slash. An unknown path is a 404, and another method on a known path a 405 that lists the allowed ones in `Allow`.",
+    "Online events as *worlds* with *rooms*. Missing and forbidden resources both result in a 403. Every path works with and without its trailing slash. An unknown path is a 404, and an unsupported method on a known path is a 405 that lists the supported methods in `Allow`.",
   license: { name: "Apache-2.0", identifier: "Apache-2.0" },
 };
 

@@ -112,7 +112,7 @@ function answersOf(route: RouteOptions): JsonObject {
       content?: JsonObject;
     };
     answers[status] = {
-      description: named.description ?? "The answer.",
+      description: named.description ?? "The response.",
       headers: headerRefs(...headersOf(route, Number(status))),
       ...(body.type !== "null" && {
         content: { "application/json": { schema: toOpenapiSchema(body) }, ...otherForms },

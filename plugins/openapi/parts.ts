@@ -25,22 +25,25 @@ export const securitySchemes: Record<string, JsonObject> = {
 /** Response headers. */
 export const headers = {
   "X-Request-Id": {
-    description: "Finds the request in the log.",
+    description: "Identifies the request in the log.",
     schema: { type: "string", format: "uuid" },
   },
   "X-Content-Type-Options": {
-    description: "The declared type of the body is the real one.",
+    description: "The body has exactly the declared type.",
     schema: { type: "string", const: "nosniff" },
   },
-  ETag: { description: "Names the state that was answered.", schema: { type: "string" } },
-  "Cache-Control": { description: "How long it may be kept.", schema: { type: "string" } },
-  "Content-Disposition": {
-    description: "The name under which a browser saves it.",
+  ETag: { description: "Identifies the version in the response.", schema: { type: "string" } },
+  "Cache-Control": {
+    description: "How long the response may be cached.",
     schema: { type: "string" },
   },
-  Location: { description: "Where it is.", schema: { type: "string", format: "uri" } },
+  "Content-Disposition": {
+    description: "The file name that a browser suggests for the download.",
+    schema: { type: "string" },
+  },
+  Location: { description: "The URL of the resource.", schema: { type: "string", format: "uri" } },
   "Accept-Encoding": {
-    description: "How a body may be coded.",
+    description: "The supported encodings of a request body.",
     schema: { type: "string", const: "identity" },
   },
   "WWW-Authenticate": {
@@ -48,7 +51,7 @@ export const headers = {
     schema: { type: "string", const: "Bearer" },
   },
   "Retry-After": {
-    description: "After how many seconds to try again.",
+    description: "The number of seconds after which to try again.",
     schema: { type: "string", pattern: "^[0-9]+$" },
   },
 } satisfies Record<string, JsonObject>;
@@ -59,13 +62,13 @@ export const parameters = {
   IfMatch: {
     name: "If-Match",
     in: "header",
-    description: "Do it only in the state that this ETag names.",
+    description: "Proceed only if the current version has this ETag.",
     schema: { type: "string" },
   },
   IfNoneMatch: {
     name: "If-None-Match",
     in: "header",
-    description: "Answer 304 in the state that this ETag names.",
+    description: "Respond with 304 if the current version has this ETag.",
     schema: { type: "string" },
   },
 } satisfies Record<string, JsonObject>;

@@ -7,7 +7,7 @@ const Health = Type.Object(
   { description: "Whether the server accepts requests." },
 );
 
-const Ready = Type.Object({ status: OneOf("ready") }, { description: "The database answers." });
+const Ready = Type.Object({ status: OneOf("ready") }, { description: "The database responds." });
 
 /** Health checks: whether requests should be sent to this server, and whether it can handle them. */
 const health: FastifyPluginAsyncTypebox = async (app) => {

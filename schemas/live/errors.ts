@@ -28,7 +28,7 @@ export const liveErrors = {
   "server.unavailable":
     "The server is busy, has no space, or cannot reach its database. Try again later.",
   "server.doubtful": "The server may or may not have executed it. Check before you repeat it.",
-  "server.too_large": "The answer would be too large. Request less, for example with a search.",
+  "server.too_large": "The response would be too large. Request less, for example with a search.",
   "server.fatal":
     "The server failed; its log says why. The server closes the connection with 1011.",
   "user.not_found": "There is no such user.",
@@ -76,7 +76,7 @@ export const liveErrors = {
     "The session is not over, or the event does not ask people to rate sessions.",
   "poll.vote": "The poll is not open, or does not accept this vote.",
   "poll.closed": "A quiz that was closed does not open again.",
-  "call.unavailable": "There is no such engine, or it did not answer; the message says which.",
+  "call.unavailable": "There is no such engine, or it did not respond; the message says which.",
   "call.missing_profile": "The caller's profile needs a display name.",
   "call.full": "The call, its stage or its list of hands is full.",
   "call.unknown": "The room has no such module, or there is no such call.",

@@ -90,7 +90,7 @@ const flag = (description: string) =>
   Type.Optional(Type.Unsafe<"true" | "false">({ ...OneOf("true", "false"), description }));
 
 export const ImportQuery = Type.Object({
-  dry_run: flag("Change nothing, and answer what would happen."),
+  dry_run: flag("Change nothing, and return what would happen."),
   create_rooms: flag("Make the rooms that the world lacks. Asks for room.create."),
   preview: flag("Like dry_run, and list what would change, record by record."),
   keep_edits: flag("Keep the fields that were changed by hand since the last import."),
