@@ -261,7 +261,7 @@ export interface ChatStore {
     id: string,
     reason: string | null,
     by?: Author,
-  ): Promise<HeldMessage>;
+  ): Promise<HeldRecord>;
   /** Erases a user's messages that wait, in all rooms. @returns their number. */
   rejectAll(worldId: string, user: string, by?: Author): Promise<number>;
   /**

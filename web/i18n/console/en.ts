@@ -1091,7 +1091,7 @@ export const en = {
     moreOf: { one: "And {n} more.", other: "And {n} more." },
     erased: "A person whose data was erased",
     gone: "It was deleted since then.",
-    dismiss: "It is fine",
+    dismiss: "It’s fine",
     deletedTitle: "Delete it?",
     deletedText: "It disappears for everyone. All reports of it are closed.",
     silencedTitle: "Silence {name}?",
