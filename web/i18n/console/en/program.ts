@@ -99,12 +99,12 @@ export const words = {
     location: "Place",
     overrun: "Minutes to run over",
     overrunText:
-      "When a session is over, its stream goes on for as long, or until the next session begins or a host ends it.",
+      "When a session is over, its stream continues for this long, or until the next session begins or a host ends it.",
     cover: "Cover picture",
     importText:
       "From pretalx, frab, a calendar (.ics), a spreadsheet (.csv or .xlsx with the columns title, start, end, room, speakers, track) or Foyer.",
     file: "File",
-    removeMissing: "Delete imported sessions that the file no longer has",
+    removeMissing: "Delete imported sessions that are no longer in the file",
     tooLarge: "The file is larger than 10 MiB.",
     unreadable: "This file can’t be imported. {reason}",
     created: "New",

@@ -1,6 +1,6 @@
 export const words = {
   reports: {
-    lead: "What people reported to the moderators, as it was then. Nobody learns who reported them.",
+    lead: "What people reported to the moderators, as it was at that time. Nobody learns who reported them.",
     show: "Show",
     open: "Open",
     all: "All",
@@ -19,7 +19,7 @@ export const words = {
     moreOf: { one: "And {n} more.", other: "And {n} more." },
     erased: "A person whose data was erased",
     gone: "It was deleted since then.",
-    dismiss: "It is fine",
+    dismiss: "It’s fine",
     deletedTitle: "Delete it?",
     deletedText: "It disappears for everyone. All reports of it are closed.",
     silencedTitle: "Silence {name}?",
@@ -29,7 +29,7 @@ export const words = {
     bannedText:
       "They are removed now, and can’t come back as this person. All reports of this are closed.",
     state_open: "Open",
-    state_dismissed: "It is fine",
+    state_dismissed: "It’s fine",
     state_deleted: "Deleted",
     state_silenced: "Silenced",
     state_banned: "Banned",
@@ -39,8 +39,8 @@ export const words = {
       "In the chat, in questions, in names and in answers to polls. Moderators may write them in the chat and in questions.",
     wordsField: "Words, one per line",
     wordsHint:
-      "Whole words, in any case and spelling of letters. An asterisk stands for any letters: “spam*” also blocks “spammer”.",
-    wordsThen: "Whoever writes one of them",
+      "Whole words, ignoring case and accents. An asterisk stands for any letters: “spam*” also blocks “spammer”.",
+    wordsThen: "Anyone who writes one of them",
     words_hold: "waits for a moderator",
     words_holdText:
       "Messages and questions wait in the host view until a moderator decides. Names and answers to polls are refused.",
@@ -48,6 +48,6 @@ export const words = {
     words_refuseText: "The message is refused, without naming the word.",
     badWord:
       "“{word}” can’t be blocked: words have 2 to 64 characters, and at least one letter or digit.",
-    tooManyWords: "These are {n} words; {most} are possible.",
+    tooManyWords: "These are {n} words. The limit is {most}.",
   },
 };

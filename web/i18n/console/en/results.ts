@@ -1,7 +1,7 @@
 export const words = {
   results: {
     technical: "Technical columns",
-    technicalHint: "With ids, times in UTC and deleted rows, for programs.",
+    technicalHint: "Adds ids, times in UTC and deleted rows, for use by programs.",
     feedback: "Feedback",
     feedbackText: "What people think of the sessions, without names.",
     notKept: "Not kept",
@@ -9,7 +9,7 @@ export const words = {
       "Attendance with names was not kept. Choose “Also who was where” below before the event.",
     askFeedback: "Ask people to rate sessions",
     askFeedbackHint:
-      "After each session: one to five stars and a sentence. You read it without names.",
+      "After each session: one to five stars and a comment. You see them without names.",
     showSpeakers: "Show speakers the average of their sessions",
     report: "Report",
     reportText: "The event on a few pages, to read and print.",
@@ -31,7 +31,7 @@ export const words = {
     reportRatings: "Ratings",
     reportNothing: "Nothing to report on this day.",
     reportNoNumbers: "Numbers of people were not kept.",
-    lead: "What your event leaves you: files for a spreadsheet, and charts.",
+    lead: "The results of your event: files for a spreadsheet, and charts.",
     files: "Files",
     room: "Room",
     allRooms: "All rooms",
