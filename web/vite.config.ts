@@ -30,6 +30,8 @@ function reachOf(
 
 /** The module that most rooms need immediately, through a dynamic import. */
 const CHAT = "modules/chat.native/View.svelte";
+/** What the first page of the console needs soon, through a dynamic import. */
+const OVERVIEW = "console/overview/Access.svelte";
 /** What rooms with a stage or a poll need in addition. */
 const STAGE = [
   "modules/livestream.native/View.svelte",
@@ -42,8 +44,9 @@ const STAGE = [
  * Returns the shared file for a module that a page needs immediately, because many small files
  * would slow down a first visit on a slow connection: `base` for all pages, `event` for the page
  * that invites to the event and the console, `join` for the rest of that page, `visit` for the event
- * behind it, `room` for its rooms, `stage` for those with a stage or a poll, `frame` for the rest of the console, `words` for modules that the console shares with setup, and `parts` for
- * modules that the event behind that page shares with the console.
+ * behind it, `room` for its rooms, `stage` for those with a stage or a poll, `frame` for the rest of
+ * the console, `overview` for its first page, `words` for modules that the console shares with
+ * setup, and `parts` for modules that the event behind that page shares with the console.
  */
 function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
   // An entry point must not run when another page loads a module from the same file.
@@ -60,6 +63,7 @@ function commonOf(id: string, getModuleInfo: GetModuleInfo): string | null {
   if (reached("attend/Visit.svelte")) return isOfConsole ? "parts" : "visit";
   if (reached(CHAT)) return isOfConsole ? "parts" : "room";
   if (reached(...STAGE)) return isOfConsole ? "parts" : "stage";
+  if (reached(OVERVIEW) && !isOfEvent) return "overview";
   return null;
 }
 
