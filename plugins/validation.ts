@@ -8,7 +8,7 @@ import type {
   preValidationHookHandler,
 } from "fastify";
 import fp from "fastify-plugin";
-import { components } from "../schemas/values.js";
+import { components } from "../schemas/openapi/components.js";
 import { compileValidator, findLosses, InvalidData } from "../schemas/validate.js";
 import compilers from "./http/compilers.cjs";
 import { invalidJson, Refusal } from "./http/errors.js";
@@ -29,7 +29,7 @@ export default fp(
       compilersFactory: { buildValidator: buildValidator as never },
     });
 
-    for (const schema of components.values()) app.addSchema(schema);
+    for (const schema of components) app.addSchema(schema);
 
     app.removeAllContentTypeParsers();
     const parseJson = app.getDefaultJsonParser("error", "error");
@@ -94,7 +94,7 @@ function compile({
   // The guard responds with a 403 to path parameters that match nothing.
   if (isOurs && httpPart === "params") return (value) => ({ value });
   if (!isOurs && JSON.stringify(schema).includes('"format"')) knowFormats();
-  const validate = compileValidator(components.get(schema.$ref as string) ?? schema);
+  const validate = compileValidator(components.find(({ $id }) => $id === schema.$ref) ?? schema);
   return (data) => {
     // Path and query parameters arrive as strings.
     const value = httpPart === "body" ? data : withValues(schema, data as Texts);

@@ -88,7 +88,7 @@ export const webhookMessage = (type: string, data: TSchema) =>
 /** A page of the change feed. */
 export const FeedPage = Type.Object(
   {
-    results: Type.Array(ref<TSchema>(FeedEntry)),
+    results: Type.Array(Type.Ref(FeedEntry.$id!)),
     cursor: Type.String({ description: "To go on after this page." }),
     more: Type.Boolean({ description: "Whether there are later entries now." }),
   },

@@ -1,3 +1,4 @@
+export * from "./openapi/components.js";
 export * from "./errors.js";
 export type { EventDates } from "./event-dates.js";
 export * from "./plain/file-types.js";

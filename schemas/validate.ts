@@ -6,9 +6,9 @@ import {
   ValueErrorType,
 } from "@sinclair/typebox/compiler";
 import type { Faults } from "./errors.js";
+import { components } from "./openapi/components.js";
 import { MAX_LEVELS, MAX_VALUES } from "./plain/limits.js";
 import { AlsoCheck, Expected, textFault } from "./plain/texts.js";
-import { components } from "./values.js";
 
 /**
  * Checks the bounds of user-submitted JSON that the server stores: its size, number of values, and
@@ -245,7 +245,7 @@ const compiled = new WeakMap<TSchema, Validator>();
 /** Collects the named schemas that a schema refers to, because the compiler processes every schema it receives. */
 function componentsOf(schema: TSchema, found = new Set<TSchema>()): ReadonlySet<TSchema> {
   for (const [, id] of JSON.stringify(schema).matchAll(/"\$ref":"([^"]*)"/g)) {
-    const named = components.get(id!);
+    const named = components.find(({ $id }) => $id === id);
     if (!named || found.has(named)) continue;
     found.add(named);
     componentsOf(named, found);

@@ -49,20 +49,9 @@ export const AnyObjectOrNull = Type.Unsafe<Record<string, unknown> | null>(
   }),
 );
 
-/**
- * The named schemas to which anything refers, by name. All modules must be loaded before it is read.
- */
-export const components: ReadonlyMap<string, TSchema> = new Map<string, TSchema>();
-
-/**
- * Returns a reference to a named schema, so that documents contain the schema only once. This makes
- * the schema one of the {@link components}, which documents, clients and validators know by name.
- */
+/** Returns a reference to a named schema, so that documents contain the schema only once. */
 export function ref<T extends TSchema>(schema: T): TUnsafe<Static<T>> {
   if (schema.$id === undefined) throw new Error("Only a named schema is referred to.");
-  const known = components.get(schema.$id) ?? schema;
-  if (known !== schema) throw new Error(`Two schemas have the $id ${schema.$id}.`);
-  (components as Map<string, TSchema>).set(schema.$id, schema);
   return Type.Unsafe<Static<T>>(Type.Ref(schema.$id));
 }
 

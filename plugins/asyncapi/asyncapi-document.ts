@@ -1,10 +1,8 @@
 import fp from "fastify-plugin";
-import { FeedEntry } from "../../schemas/feed.js";
 import { type CommandName, commands, pushes } from "../../schemas/live/index.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { worldId } from "../../schemas/plain/texts.js";
 import { version } from "../../schemas/plain/version.js";
-import { schemaRef } from "../openapi/parts.js";
 import { messagesOfChannel } from "./asyncapi-messages.js";
 import { schemasFor } from "./schemas.js";
 
@@ -143,7 +141,7 @@ export function asyncapiDocument({
           name: "change",
           title: "change",
           summary: "Something changed. Ignore types that you don't know.",
-          payload: schemaRef(FeedEntry),
+          payload: { $ref: "#/components/schemas/FeedEntry" },
         },
       },
     },

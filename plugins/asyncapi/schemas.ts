@@ -1,4 +1,5 @@
 import type { TSchema } from "@sinclair/typebox";
+import { components } from "../../schemas/openapi/components.js";
 import { liveErrors, liveModules } from "../../schemas/live/errors.js";
 import {
   ListedUser,
@@ -17,10 +18,10 @@ import {
 import { pascalCase } from "../../schemas/feed-data.js";
 import { AnyObject } from "../../schemas/live/values.js";
 import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
-import { components } from "../../schemas/values.js";
 
-/** The named schemas of this document alone. */
-const own: Record<string, TSchema> = {
+/** The document's named schemas. A name that OpenAPI also uses has the same meaning in both documents. */
+const named: Record<string, TSchema> = {
+  ...Object.fromEntries(components.map((schema) => [schema.$id!, schema])),
   JsonObject: AnyObject,
   Profile,
   PublicUser,
@@ -35,9 +36,6 @@ const own: Record<string, TSchema> = {
   WorldSettings,
 };
 
-/** All named schemas. A name that OpenAPI also uses has the same meaning in both documents. */
-const named = () => [...components, ...Object.entries(own)];
-
 const schemaRef = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 
 /** Schema names by the JSON text of the converted schema, computed lazily. */
@@ -45,7 +43,7 @@ let names: Map<string, string> | undefined;
 
 function nameOf(part: object): string | undefined {
   names ??= new Map(
-    named().map(([name, schema]) => [JSON.stringify(toOpenapiSchema(schema)), name]),
+    Object.entries(named).map(([name, schema]) => [JSON.stringify(toOpenapiSchema(schema)), name]),
   );
   return names.get(JSON.stringify(part));
 }
@@ -128,7 +126,7 @@ export function schemasFor(document: unknown): JsonObject {
     },
     LiveProblem: problemSchema(),
   };
-  for (const [name, schema] of named()) {
+  for (const [name, schema] of Object.entries(named)) {
     all[name] = innerRefs(toOpenapiSchema(schema)) as JsonObject;
   }
   const reached = new Set(refsOf(document));

@@ -1,11 +1,15 @@
 import type { Schema } from "fast-json-stringify";
 import fp from "fastify-plugin";
-import { components } from "../../schemas/values.js";
+import { components } from "../../schemas/openapi/components.js";
 import compilers from "./compilers.cjs";
 
 type Serialize = (answer: unknown) => string;
 
 type Schemas = Record<string, Schema>;
+
+const named = Object.fromEntries(
+  components.map((schema) => [schema.$id!, schema as unknown as Schema]),
+);
 
 /** Compiled serializers by the schema's JSON text, shared by all applications in the process. */
 const compiled = new Map<string, Serialize>();
@@ -37,12 +41,11 @@ function serializerOf(schema: Schema, schemas: Schemas): Serialize {
   const text = JSON.stringify(schema);
   // An embedder's schema names can mean different things in different scopes, so serializers that
   // refer to these names are not shared.
-  if (!refsIn(text).every((name) => components.has(name))) {
+  if (!refsIn(text).every((name) => name in named)) {
     return compilers.buildSerializer(schema, { schema: schemas });
   }
   let serialize = compiled.get(text);
   if (!serialize) {
-    const named = Object.fromEntries(components) as unknown as Schemas;
     serialize = compilers.buildSerializer(schema, { schema: named });
     compiled.set(text, serialize);
   }

@@ -3,9 +3,10 @@ import type { RouteOptions } from "fastify";
 import fp from "fastify-plugin";
 import { feedData, pascalCase } from "../../schemas/feed-data.js";
 import { webhookMessage } from "../../schemas/feed.js";
+import { components } from "../../schemas/openapi/components.js";
 import { type JsonObject, toOpenapiSchema } from "../../schemas/openapi/openapi-schema.js";
 import { version } from "../../schemas/plain/version.js";
-import { components, ref } from "../../schemas/values.js";
+import { ref } from "../../schemas/values.js";
 import { operationOf } from "./operation.js";
 import { headers, parameters, responses, securitySchemes } from "./parts.js";
 
@@ -158,7 +159,7 @@ export default fp<{ publicUrl: string | undefined }>(
         paths[path] = { ...paths[path], [method]: operationOf(route) };
       }
       const schemas = Object.fromEntries(
-        Array.from(components, ([name, schema]) => [name, toOpenapiSchema(schema)]),
+        components.map((schema) => [schema.$id!, toOpenapiSchema(schema)]),
       );
       const webhooks = sentToWebhooks();
       const shared = { schemas, responses, headers, parameters };

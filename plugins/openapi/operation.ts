@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from "@sinclair/typebox";
 import type { FastifySchema, RouteOptions } from "fastify";
-import { components } from "../../schemas/values.js";
+import { components } from "../../schemas/openapi/components.js";
 import { toOpenapiSchema, type JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { person } from "../auth/person.js";
 import { headerRefs, responseRef, type HeaderName, type ResponseName } from "./parts.js";
@@ -107,7 +107,7 @@ function answersOf(route: RouteOptions): JsonObject {
   const { response = {} } = route.schema as RouteSchema;
   const answers: JsonObject = { ...route.config?.answers };
   for (const [status, body] of Object.entries(response)) {
-    const named = components.get(body.$ref as string) ?? body;
+    const named = components.find(({ $id }) => $id === body.$ref) ?? body;
     const { content: otherForms } = (answers[status] ?? {}) as {
       content?: JsonObject;
     };

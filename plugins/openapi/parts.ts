@@ -1,8 +1,6 @@
-import type { TSchema } from "@sinclair/typebox";
 import { Faults, Problem, type ProblemCode } from "../../schemas/errors.js";
 import type { JsonObject } from "../../schemas/openapi/openapi-schema.js";
 import { FileProblem } from "../../schemas/files.js";
-import { ref } from "../../schemas/values.js";
 
 /** The authentication methods. */
 export const securitySchemes: Record<string, JsonObject> = {
@@ -73,6 +71,8 @@ export const parameters = {
   },
 } satisfies Record<string, JsonObject>;
 
+type Named = { $id?: string };
+
 /** Named examples of a body, as OpenAPI example objects. */
 type Examples = Record<string, { value: object }>;
 
@@ -84,7 +84,7 @@ const problem = (code: ProblemCode, detail: string): Examples => ({
 function refusal(
   description: string,
   examples: Examples,
-  bodies: readonly TSchema[] = [Problem],
+  bodies: readonly Named[] = [Problem],
   ...names: HeaderName[]
 ): JsonObject {
   const schemas = bodies.map(schemaRef);
@@ -222,8 +222,8 @@ export const responseRef = (name: ResponseName) => ({
 });
 
 /** Returns a reference to a named schema. */
-export function schemaRef(schema: TSchema) {
-  return { $ref: `#/components/schemas/${ref(schema).$ref as string}` };
+export function schemaRef({ $id }: Named) {
+  return { $ref: `#/components/schemas/${$id!}` };
 }
 
 /**

@@ -9,13 +9,12 @@ import { authorOf } from "../../plugins/auth/guard.js";
 import { clientGone } from "../../plugins/http/connections.js";
 import { forbidden } from "../../plugins/http/errors.js";
 import { WorkQueue } from "../../plugins/long-work/turns.js";
-import { headerRefs, schemaRef } from "../../plugins/openapi/parts.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
 import { type Cell, csvRow } from "../../schemas/plain/sheets/csv.js";
 import { isWithheld, LIVE, may, SEE } from "../../schemas/plain/permissions.js";
 import {
   type ResultsFormat,
   type ResultsKind,
-  ResultsList,
   ResultsParams,
   ResultsQuery,
 } from "../../schemas/results/results.js";
@@ -56,7 +55,7 @@ const answers = {
     description: "The records.",
     headers: headerRefs("Cache-Control", "Content-Disposition"),
     content: {
-      "application/json": { schema: schemaRef(ResultsList) },
+      "application/json": { schema: { $ref: "#/components/schemas/ResultsList" } },
       "text/csv": file,
       [types.xlsx]: file,
     },

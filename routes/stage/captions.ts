@@ -1,13 +1,8 @@
 import { Type } from "@sinclair/typebox";
 import type { FastifyPluginAsync, FastifyRequest, preHandlerHookHandler } from "fastify";
 import type { CaptionSelection, StoredCaption } from "../../db/domains/captions.js";
-import { headerRefs, schemaRef } from "../../plugins/openapi/parts.js";
-import {
-  type Caption,
-  CaptionDrafts,
-  CaptionList,
-  CaptionsQuery,
-} from "../../schemas/stage/captions.js";
+import { headerRefs } from "../../plugins/openapi/parts.js";
+import { type Caption, CaptionDrafts, CaptionsQuery } from "../../schemas/stage/captions.js";
 import { CaptionDraft } from "../../schemas/live/captions.js";
 import { LIVE, SEE } from "../../schemas/plain/permissions.js";
 import { CAPTION, CUE_MS, cueOf, languageIn } from "../../schemas/plain/stage/captions.js";
@@ -40,7 +35,7 @@ const answers = {
     description: "The captions.",
     headers: headerRefs("Cache-Control"),
     content: {
-      "application/json": { schema: schemaRef(CaptionList) },
+      "application/json": { schema: { $ref: "#/components/schemas/CaptionList" } },
       "text/vtt": text,
       "text/plain": text,
     },

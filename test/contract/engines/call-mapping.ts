@@ -3,7 +3,9 @@ const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 
 /** Fields that hold times in milliseconds. */
 const TIMES = new Set(
-  "timestamp created last_seen last_login uploadedAt at created_at revoked_at opened_at".split(" "),
+  "timestamp created last_seen last_login uploadedAt at created_at revoked_at opened_at resolved_at".split(
+    " ",
+  ),
 );
 
 /** Fields that hold event ids. */

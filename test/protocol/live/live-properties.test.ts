@@ -1,8 +1,8 @@
 import fc, { type Arbitrary } from "fast-check";
 import t from "tap";
 import { commands } from "../../../schemas/live/index.js";
+import { components } from "../../../schemas/openapi/components.js";
 import type { JsonObject } from "../../../schemas/openapi/openapi-schema.js";
-import { components } from "../../../schemas/values.js";
 import { arbitraryOf } from "../../support/arbitrary.js";
 import { openWorld, soon } from "../../support/open-world.js";
 import { startServer } from "../../support/server.js";
@@ -23,7 +23,7 @@ const rates = { commandsPerSecond: 1_000_000, messagesPerSecond: 1_000_000 };
 const server = await startServer(t, { limits: { ...rates, maxFrame: 1024 * 1024 } });
 
 const byId = Object.fromEntries(
-  Array.from(components, ([name, schema]) => [name, schema as unknown as JsonObject]),
+  components.map((schema) => [schema.$id, schema as unknown as JsonObject]),
 ) as JsonObject;
 
 const deep = (depth: number): string => `${"[".repeat(depth)}1${"]".repeat(depth)}`;
