@@ -39,7 +39,7 @@ export const sleep = (clock: Clock, delay: number): Promise<void> =>
 export const nextTurn = (clock: Clock): Promise<void> =>
   new Promise((resolve) => clock.soon(resolve));
 
-/** Generates ids that nobody can guess. */
+/** Generates unguessable ids. */
 export interface Random {
   /** Generates an id: 96 random bits in base64url. */
   id(): string;

@@ -1,6 +1,6 @@
 import type { DomainLog, Sql } from "./domain.js";
 
-/** What identifies a reported thing among those of its kind. */
+/** The column that identifies a reported item among items of its kind. */
 const KEYS = { message: "event", question: "question" } as const;
 
 const closing = (kind: keyof typeof KEYS) => `UPDATE reports
@@ -11,8 +11,9 @@ const closing = (kind: keyof typeof KEYS) => `UPDATE reports
 const CLOSE = { message: closing("message"), question: closing("question") };
 
 /**
- * Closes the reports of a thing that a moderator has deleted elsewhere than in the list of reports.
- * What its author deletes stays reported: whoever harasses people must not end reports that way.
+ * Closes the open reports of a message or question that a moderator deletes outside the report list.
+ * Reports stay open if the author deletes it, because authors must not be able to close reports
+ * about themselves.
  * @param moderator the id of the moderator; null if a call without a user deleted it.
  */
 export async function closeReports(

@@ -86,7 +86,7 @@ const PRUNE_RATES = "DELETE FROM login_rates WHERE world_id = $1 AND ends < CAST
 const PRUNE_MAILS = `DELETE FROM mails WHERE world_id = $1 AND invitation_id IS NULL
   AND state IN ('sent', 'failed') AND changed_at < CAST($2 AS BIGINT)`;
 
-/** Mails for which somebody is waiting go first. */
+/** The order in which mails are sent: first those that a person has just requested. */
 const PRIORITY: Readonly<Record<MailKind, number>> = {
   request: 0,
   login: 0,

@@ -238,9 +238,8 @@ export type Change =
   /** A call began, because the first person joined or because a call in a direct channel rings. */
   | { type: "call.started"; channel: string; call: string; isDirect: boolean }
   /**
-   * A call ended. `users` lists the people who were in the call when somebody ended it for
-   * everyone. Without `users`, everyone had left. `seconds` is how long an answered direct call
-   * lasted. A direct call without it was missed.
+   * A call ended. If a moderator ended it for everyone, `users` lists its participants; otherwise,
+   * all participants had left. `seconds` is the duration of a direct call; a missed call has none.
    */
   | {
       type: "call.ended";

@@ -194,7 +194,7 @@ export class Follower<E extends Logged> {
     if (early.size < MAX_EARLY) early.set(seq, hint);
     if (!cursor || followed.isPatient) return;
     followed.isPatient = true;
-    this.#afterTimeout(REORDER_WAIT_MS, () => {
+    this.#afterDelay(REORDER_WAIT_MS, () => {
       followed.isPatient = false;
       if (early.size > 0) this.#catchUp(world, followed);
     });
@@ -338,8 +338,8 @@ export class Follower<E extends Logged> {
    */
   #catchUpTo(world: string, followed: Followed<E>, { seq }: LogPosition): void {
     // On a busy machine, the writing thread may wait for a CPU before it reports its entries.
-    const patience = this.#log.state ? LOOK_INTERVAL_MS : REORDER_WAIT_MS;
-    this.#afterTimeout(patience, () => {
+    const delay = this.#log.state ? LOOK_INTERVAL_MS : REORDER_WAIT_MS;
+    this.#afterDelay(delay, () => {
       const { cursor } = followed;
       if (!this.#isFollowed(world, followed) || !cursor) return;
       if (cursor.seq < seq) this.#catchUp(world, followed);
@@ -350,8 +350,8 @@ export class Follower<E extends Logged> {
    * Calls a function once pending hints have had time to arrive. A busy process runs overdue timers
    * before I/O, so the call is deferred until hints that have already arrived are processed.
    */
-  #afterTimeout(patience: number, call: () => void): void {
-    this.#clock.after(patience, () => this.#clock.soon(call));
+  #afterDelay(delay: number, call: () => void): void {
+    this.#clock.after(delay, () => this.#clock.soon(call));
   }
 
   /** Reads the entries after the cursor, unless a read is already in progress. Failed reads are retried. */

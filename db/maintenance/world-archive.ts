@@ -164,8 +164,8 @@ export async function importArchive(
       throw error;
     }
     // Another import of this archive may have failed in the meantime and removed the files that it
-    // had stored. Now that the files have records, nobody removes them, so store the missing files
-    // again.
+    // had stored. A failed import keeps files with records, so storing the missing files again is
+    // final.
     const unsure = new Set(named);
     for (let tries = 1; ; tries++) {
       try {

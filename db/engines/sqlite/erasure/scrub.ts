@@ -15,7 +15,7 @@ export const isErasable = (table: string): boolean => ERASABLE.has(table);
 
 /**
  * Empties the word index, including all of its pages. Searches rebuild it lazily, which costs less
- * than rewriting the index for channels that nobody searches again.
+ * than rewriting the index for channels that are never searched again.
  */
 export function emptyIndex(db: Connection): void {
   const create = db
